@@ -335,5 +335,6 @@ CLIP_BY_VALUE = register(
 )
 
 
+register_operator("div", div)
 register_operator("floordiv", floordiv)
 register_operator("mod", floormod)

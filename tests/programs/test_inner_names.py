@@ -253,6 +253,24 @@ def test_operators_of_tensors_are_listed():
     assert all(hasattr(tf.Tensor, name) for name in tf.Tensor.OVERLOADABLE_OPERATORS)
 
 
+@pytest.mark.parametrize("kind", [tf.convert_to_tensor, tf.Variable], ids=["tensor", "variable"])
+def test_python_2s_operators_have_their_methods(kind):
+    five, half = kind([5, -5]), kind(0.5)
+    results = [five.__div__(2), five.__rdiv__(7), half.__div__(2.0), half.__rdiv__(3)]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(results)
+    assert [value.tolist() for value in found] == [[2, -3], [1, -2], 0.25, 6.0]
+    with pytest.raises(TypeError, match="not allowed"):
+        tf.Tensor.__nonzero__(tf.constant(True))
+
+
+def test_values_of_several_tensors_have_a_class():
+    rows = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]))
+    is_composite = [isinstance(each, internal_names.CompositeTensor) for each in (rows, tf.sparse.eye(2), rows.values)]
+    assert is_composite == [True, True, False]
+
+
 def test_graphs_of_inputs():
     x, other = tf.constant(1), tf.Graph()
     assert internal_names.graph_of_inputs([x, 3]) is x.graph is internal_names.graph_of_inputs([])

@@ -46,10 +46,12 @@ def test_the_package_is_tensorflow_1(tf):
     import tensorflow
 
     assert tensorflow is tf and tf.__name__ == "tensorflow"
-    assert tf.__version__ == tf.VERSION == "1.15.5" and tf.__git_version__ == "v1.15.5"
+    assert tf.__version__ == tf.VERSION == tf.version.VERSION == "1.15.5"
+    assert tf.__git_version__ == tf.version.GIT_VERSION == "v1.15.5"
+    assert tf.compat.v2.__version__ == tf.compat.v2.version.VERSION == "1.15.5"
     assert tf.__file__.endswith("__init__.py")
     assert tf.matmul is tfray.matmul and tf.nn.relu is tfray.nn.relu
-    assert "matmul" in dir(tf) and "__version__" not in dir(tf)
+    assert {"matmul", "__version__"} <= set(dir(tf))
     assert tfray.__version__ != tf.__version__
     assert not hasattr(tf, "config") and not hasattr(tf, "session"), "modules of tfray are no names of TensorFlow"
 
@@ -255,7 +257,7 @@ def test_tensorflow_2s_names_mean_the_same_or_are_refused(tf):
     import tensorflow.compat.v2 as tf2
 
     assert tf.compat.v2 is tf.compat.v1.compat.v2 is tf2
-    assert tf2.reduce_mean is tf2.math.reduce_mean is tfray.reduce_mean
+    assert tf2.matmul is tf2.linalg.matmul is tfray.matmul and tf2.reduce_mean is tf2.math.reduce_mean
     assert tf2.keras.layers.Dense is tfray.keras.layers.Dense and tf2.io.gfile.exists is tfray.io.gfile.exists
     assert tf2.compat.v1.placeholder is tfray.placeholder and tf2.estimator.ModeKeys is tfray.estimator.ModeKeys
     assert tf2.nn.dropout is importlib.import_module("tfray.programs.newer_names").dropout_v2

@@ -49,6 +49,20 @@ def test_arguments_stand_as_in_2_0(call, expected):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (newer.pad_v2, "(tensor, paddings, mode='CONSTANT', constant_values=0, name=None)"),
+        (newer.reduce_mean_v2, "(input_tensor, axis=None, keepdims=False, name=None)"),
+        (newer.zeros_like_v2, "(input, dtype=None, name=None)"),
+    ],
+)
+def test_signatures_can_be_looked_at(function, expected):
+    found = inspect.signature(function)
+    plain = [each.replace(annotation=each.empty) for each in found.parameters.values()]
+    assert str(found.replace(parameters=plain)) == expected
+
+
 def test_checks_have_their_message_first():
     with pytest.raises(tf.errors.InvalidArgumentError, match="not so"):
         newer.assert_equal_v2(1, 2, "not so")

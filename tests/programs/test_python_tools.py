@@ -43,6 +43,13 @@ def test_arguments_of_functions(function, expected):
     assert (others[2] or ())[: len(expected[3] or ())] == (expected[3] or ())
 
 
+def test_full_arguments_have_no_annotations():
+    def same(x, dtype, name=None):
+        return x
+
+    assert python_tools.getfullargspec(tf.cast) == python_tools.getfullargspec(same)
+
+
 def test_a_partial_function_without_an_order():
     with pytest.raises(ValueError, match="'b'"):
         python_tools.getargspec(functools.partial(plain, a=1))

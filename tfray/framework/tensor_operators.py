@@ -18,7 +18,20 @@ ResultT = TypeVar("ResultT")
 _OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 
 _NAMED: Final = frozenset(
-    ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")  # and their reflections
+    (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+    )  # and their reflections
 )
 """Operators after which their operations are named; the others' have the names that their functions give them."""
 
@@ -43,8 +56,8 @@ def operate(name: str, *operands: Any) -> Any:
 
 
 _OVERLOADABLE: Final = (
-    "abs add and eq floordiv ge getitem gt invert le lt matmul mod mul ne neg or pow radd rand rfloordiv rmatmul rmod "
-    "rmul ror rpow rsub rtruediv rxor sub truediv xor"
+    "abs add and div eq floordiv ge getitem gt invert le lt matmul mod mul ne neg or pow radd rand rdiv rfloordiv "
+    "rmatmul rmod rmul ror rpow rsub rtruediv rxor sub truediv xor"
 )
 
 
@@ -86,6 +99,13 @@ class TensorOperators(Generic[ResultT]):
 
     def __rtruediv__(self, other: Any) -> ResultT:
         return operate("truediv", operate("beside", other, self), self)
+
+    def __div__(self, other: Any) -> ResultT:
+        """Python 2's division, for programs that call the method by its name."""
+        return operate("div", self, other)
+
+    def __rdiv__(self, other: Any) -> ResultT:
+        return operate("div", operate("beside", other, self), self)
 
     def __floordiv__(self, other: Any) -> ResultT:
         return operate("floordiv", self, other)
@@ -152,6 +172,10 @@ class TensorOperators(Generic[ResultT]):
 
     def __getitem__(self, key: Any) -> ResultT:
         return operate("getitem", self, key)
+
+    def __nonzero__(self) -> bool:
+        """Python 2's name of `__bool__`."""
+        return bool(self)
 
 
 # -- what TensorFlow calls within, and programs use nevertheless -----------------------------------------

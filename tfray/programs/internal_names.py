@@ -117,8 +117,14 @@ class TensorLike(ABC):  # noqa: B024 (nothing derives from it)
     """What stands for values in a graph: tensors, sparse ones, and rows with their indices."""
 
 
+class CompositeTensor(ABC):  # noqa: B024 (TensorFlow's has no method that every subclass here would need)
+    """A value that is made of several tensors, such as a sparse one."""
+
+
 for _kind in (Tensor, SparseTensor, IndexedSlices):
     TensorLike.register(_kind)
+for _kind in (SparseTensor, IndexedSlices):
+    CompositeTensor.register(_kind)
 
 
 def is_dense_tensor_like(t: Any) -> bool:

@@ -6,6 +6,7 @@ Programs import them, as ``nn_ops.dropout_v2``, to have 2.0's order and names of
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final, cast
@@ -70,6 +71,10 @@ ARGUMENTS: Final = {
     "pad_v2": ("pad", "tensor, paddings, mode, constant_values, name"),
     "parse_example_v2": ("parse_example", "serialized, features, example_names, name"),
     "pool_v2": ("nn.pool", "input, window_shape, pooling_type, strides, padding='VALID', data_format, dilations, name"),
+    **{
+        f"reduce_{kind}_v2": (f"reduce_{kind}", "input_tensor, axis, keepdims=False, name")
+        for kind in ("all", "any", "logsumexp", "max", "mean", "min", "prod", "sum")
+    },
     "reduce_join_v2": ("reduce_join", "inputs, axis, keepdims, separator, name"),
     "reverse_sequence_v2": ("reverse_sequence", "input, seq_lengths, seq_axis, batch_axis, name"),
     "scalar_mul_v2": ("scalar_mul", "scalar, x, name"),
@@ -127,6 +132,15 @@ def _with_newer_arguments(name: str, function: Callable[..., Any], arguments: st
         values = defaults | dict(zip(older, args, strict=False)) | kwargs
         return function(**{older[newer]: value for newer, value in values.items()})
 
+    taken = inspect.signature(function).parameters
+    newer_function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect reads it
+        [
+            inspect.Parameter(
+                newer, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(newer, taken[old].default)
+            )
+            for newer, old in older.items()
+        ]
+    )
     newer_function.__name__ = newer_function.__qualname__ = name
     newer_function.__doc__ = f"`{function.__name__}` with the arguments {arguments}."
     return newer_function

@@ -11,7 +11,6 @@ from inspect import (
     getcallargs,
     getdoc,
     getfile,
-    getfullargspec,
     getmembers,
     getmodule,
     getmro,
@@ -95,6 +94,11 @@ def getargspec(obj: Callable[..., Any]) -> ArgSpec:
         )
     defaults = tuple(given[name] for name in names[first:])
     return ArgSpec(names, inner.varargs, inner.keywords, defaults or None)
+
+
+def getfullargspec(obj: Callable[..., Any]) -> FullArgSpec:
+    """The arguments of a function, as `inspect` tells them, without annotations: TensorFlow 1's functions have none."""
+    return inspect.getfullargspec(unwrap(obj)[1])._replace(annotations={})
 
 
 def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:

@@ -139,8 +139,12 @@ class TensorFlow(MetaPathFinder, Loader):
     """
 
     def __init__(self, version: str, older: Mapping[str, Any]) -> None:
-        self.version = version
-        self._older = older
+        released = {"VERSION": version, "GIT_VERSION": f"v{version}"}
+        self._older: dict[str, Any] = dict(released)
+        for path in ("", "compat.v2."):
+            self._older.update({f"{path}__{name.lower()}__": value for name, value in released.items()})
+            self._older.update({f"{path}version.{name}": value for name, value in released.items()})
+        self._older.update(older)
         self._specs: dict[str, ModuleSpec | None] = {}
 
     def base(self, path: str) -> ModuleType | None:
@@ -310,10 +314,6 @@ def install(version: str | None = None) -> ModuleType:
     package = TensorFlow(version, older)
     module = TensorFlowModule("", package)
     module.__dict__.update(
-        VERSION=version,
-        __version__=version,
-        __git_version__=f"v{version}",
-        GIT_VERSION=f"v{version}",
         __file__=tfray.__file__,
         __path__=[os.path.dirname(str(tfray.__file__))],
         __spec__=ModuleSpec(ROOT, package, is_package=True),

@@ -85,3 +85,12 @@ def test_checkpoints_follow_modules(tmp_path):
 def test_names_are_identifiers(name):
     with pytest.raises(ValueError, match="identifier"):
         tf.Module(name)
+
+
+def test_a_class_may_leave_attributes_out():
+    class Cached(tf.Module):
+        _TF_MODULE_IGNORED_PROPERTIES = tf.Module._TF_MODULE_IGNORED_PROPERTIES.union(["_cache"])
+
+    module = Cached()
+    module.kept, module._cache = tf.Variable(1.0), tf.Variable(2.0)
+    assert module.variables == (module.kept,)

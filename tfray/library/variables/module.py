@@ -34,6 +34,9 @@ class Module:
         ValueError: `name` is no identifier.
     """
 
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+    """Attributes that are not searched; classes of programs add theirs."""
+
     def __init__(self, name: str | None = None) -> None:
         if name is None:
             name = re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", type(self).__name__).lower()
@@ -87,7 +90,8 @@ class Module:
 
         def visit(path: tuple[Any, ...], module: Module) -> Iterator[Any]:
             inner = []
-            for key in sorted(vars(module), key=attribute_traversal_key):
+            searched = vars(module).keys() - module._TF_MODULE_IGNORED_PROPERTIES
+            for key in sorted(searched, key=attribute_traversal_key):
                 for leaf_path, leaf in _leaves((*path, key), vars(module)[key]):
                     if not with_path and id(leaf) in seen:
                         continue

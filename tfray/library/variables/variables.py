@@ -467,6 +467,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
     __sub__, __rsub__ = _delegated("__sub__"), _delegated("__rsub__")
     __mul__, __rmul__ = _delegated("__mul__"), _delegated("__rmul__")
     __truediv__, __rtruediv__ = _delegated("__truediv__"), _delegated("__rtruediv__")
+    __div__, __rdiv__ = _delegated("__div__"), _delegated("__rdiv__")
     __floordiv__, __rfloordiv__ = _delegated("__floordiv__"), _delegated("__rfloordiv__")
     __mod__, __rmod__ = _delegated("__mod__"), _delegated("__rmod__")
     __pow__, __rpow__ = _delegated("__pow__"), _delegated("__rpow__")
