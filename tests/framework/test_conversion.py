@@ -56,6 +56,7 @@ def test_lists_with_tensors_are_cast_to_the_dtype_asked_for():
         (np.array(["a", "bc"]), tf.string, [2]),
         (np.ones(2, ml_dtypes.bfloat16), tf.bfloat16, [2]),
         (tf.TensorShape([2, 3]), tf.int32, [2]),
+        (tf.TensorShape([]), tf.int32, [0]),
         (tf.Dimension(4), tf.int32, []),
         (range(3), tf.int32, [3]),
         ((1, 2), tf.int32, [2]),
@@ -93,6 +94,7 @@ def test_natural_dtypes(value, dtype, shape):
         ({"a": 1}, None, "cannot make a tensor"),
         (np.array(["2020-01-01"], "datetime64[D]"), None, "datetime64"),
         (tf.TensorShape([None]), None, "unknown"),
+        (tf.TensorShape([2]), tf.float32, "Cannot convert a TensorShape to dtype"),
     ],
     ids=lambda value: re.sub(" at 0x.*", "", repr(value)),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -76,6 +76,9 @@ def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | 
         return value if value.flags.c_contiguous else None  # a large one that repeats an element in place
     if op.type == "Shape" and op.inputs[0].shape.is_fully_defined():
         return np.array(op.inputs[0].shape.sizes, dtype=tensor.dtype.numpy)
+    if op.type == "RegionInput":
+        outer = _captured(tensor) if is_small(tensor.shape) else None
+        return None if outer is None else _evaluate(outer, known, depth)
     if op.op_def.stateful or op.op_def.regions or not op.inputs or not is_small(tensor.shape):
         return None
     if any(not is_small(source.shape) for source in op.inputs):
@@ -84,6 +87,12 @@ def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | 
     if any(value is None for value in values):
         return None
     return evaluate_operation(op, values)[tensor.value_index]
+
+
+def _captured(tensor: Tensor) -> Tensor | None:
+    """The tensor of the graph around that the input of a region stands for; None for a parameter of the region."""
+    found: Tensor | None = cast(Any, tensor.graph).captured(tensor)
+    return found
 
 
 def operations_before(tensor: Tensor) -> list[Operation]:
@@ -95,7 +104,9 @@ def operations_before(tensor: Tensor) -> list[Operation]:
     for op in waiting:  # it grows while it is walked
         found.update(dict.fromkeys(op.control_inputs))
         if op.type not in ("Shape", "ShapeN", "Size", "Rank"):
-            sources = [source.op for source in op.inputs if source.op not in seen and is_small(source.shape)]
+            outer = _captured(op.outputs[0]) if op.type == "RegionInput" else None
+            taken = op.inputs if outer is None else [outer]
+            sources = [source.op for source in taken if source.op not in seen and is_small(source.shape)]
             seen.update(sources)
             waiting += sources
     return list(found)
@@ -137,6 +148,8 @@ def constant_shape(tensor: Tensor) -> TensorShape:
 
     Used by shape functions of operations that take a shape as an input (Reshape, Fill, Tile, ...).
     """
+    while tensor.op.type == "RegionInput" and (outer := _captured(tensor)) is not None:
+        tensor = outer
     value = constant_value(tensor)
     if value is not None and value.size <= MAX_ELEMENTS:
         return TensorShape([None if size < 0 else int(size) for size in np.ravel(value)])

@@ -196,7 +196,9 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         if dtype is not None and dtype.is_quantized and not is_numpy:  # numbers, or tuples of one as NumPy prints them
             return np.array(value, dtype.as_numpy_dtype).view(dtype.numpy)
         if isinstance(value, TensorShape):
-            value = [operator.index(Dimension(size)) for size in value.sizes]
+            if dtype not in (None, *dtypes.INDICES):
+                raise TypeError(f"Cannot convert a TensorShape to dtype {dtype}")
+            value = [operator.index(Dimension(size)) for size in value.sizes] or np.zeros(0, np.int32)
         elif isinstance(value, Dimension):
             value = int(value)
         # NumPy's own string arrays would give each string as much memory as the longest takes.

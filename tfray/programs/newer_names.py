@@ -71,6 +71,7 @@ ARGUMENTS: Final = {
     "pad_v2": ("pad", "tensor, paddings, mode, constant_values, name"),
     "parse_example_v2": ("parse_example", "serialized, features, example_names, name"),
     "pool_v2": ("nn.pool", "input, window_shape, pooling_type, strides, padding='VALID', data_format, dilations, name"),
+    "random_poisson_v2": ("random_poisson", "shape, lam, dtype, seed, name"),
     **{
         f"reduce_{kind}_v2": (f"reduce_{kind}", "input_tensor, axis, keepdims=False, name")
         for kind in ("all", "any", "logsumexp", "max", "mean", "min", "prod", "sum")

@@ -357,6 +357,38 @@ def test_a_growing_variable_needs_an_invariant():
     np.testing.assert_array_equal(run(y, {x: [1, 2]}), [1, 2] * 8)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (lambda: tf.shape(tf.zeros([2, 3])), [2, 3]),
+        (lambda: tf.concat([[6], tf.shape(tf.zeros([2, 3]))[1:]], 0), [6, 3]),
+        (lambda: tf.stack([tf.constant(6) * 2 // 2, tf.reduce_prod(tf.constant([], tf.int32))]), [6, 1]),
+        (lambda: tf.stack([tf.shape(tf.placeholder(tf.float32, [None]))[0], 3]), [None, 3]),
+    ],
+)
+@pytest.mark.parametrize("inside", [lambda make: make(), lambda make: tf.cond(tf.constant(True), make, make)])
+def test_a_loop_knows_shapes_that_were_computed_before_it(sizes, expected, inside):
+    computed = sizes()
+    start = tf.random.uniform(computed)
+    _, drawn = tf.while_loop(
+        lambda i, _: i < 2, lambda i, _: (i + 1, inside(lambda: tf.random.uniform(computed))), (0, start)
+    )
+    assert drawn.shape.as_list() == start.shape.as_list() == expected
+
+
+def test_what_a_shape_waits_for_is_waited_for_in_a_loop():
+    x = tf.placeholder(tf.float32, [2, 3])
+    with tf.control_dependencies([tf.assert_positive(x)]):
+        sizes = tf.identity(tf.shape(x))
+    loop = tf.while_loop(
+        lambda i, _: i < sizes[1], lambda i, t: (i + 1, t + tf.ones([sizes[0], sizes[1]])), (0, tf.zeros([2, 3]))
+    )
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(loop[1], {x: np.ones([2, 3])}), np.full([2, 3], 3))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="positive"):
+            session.run(loop[1], {x: np.zeros([2, 3])})
+
+
 def test_invariants_of_structures():
     loop = tf.while_loop(
         lambda i, d: i < 2,
