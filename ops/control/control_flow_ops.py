@@ -412,7 +412,7 @@ def while_loop(
         swap_memory: Keep on the host what a GPU's forward pass saves for its backward pass.
         name: Name of the operation.
         maximum_iterations: Integer scalar after which to stop in any case.
-        return_same_structure: Keep a structure of one element. By default the element itself is returned.
+        return_same_structure: Keep a list or tuple of one tensor. By default the tensor itself is returned.
 
     Returns:
         The loop variables after the last iteration, with the shapes in `shape_invariants`.
@@ -433,9 +433,8 @@ def while_loop(
         raise TypeError(f"parallel_iterations must be a positive integer, not {parallel_iterations!r}")
     description = (cond, body, loop_vars, shape_invariants, maximum_iterations)
     result = _add_loop(description, swap_memory, back_prop, name)
-    if not return_same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
-        return result[0]
-    return result
+    is_one = isinstance(result, (list, tuple)) and len(nest.flatten(result, expand_composites=True)) == 1
+    return result[0] if is_one and not return_same_structure else result
 
 
 def counted_loop(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -321,6 +321,15 @@ NON_MAX_SUPPRESSION = register(
 )
 
 
+class CombinedNonMaxSuppression(NamedTuple):
+    """What `combined_non_max_suppression` returns."""
+
+    nmsed_boxes: Tensor
+    nmsed_scores: Tensor
+    nmsed_classes: Tensor
+    valid_detections: Tensor
+
+
 def combined_non_max_suppression(
     boxes: TensorLike,
     scores: TensorLike,
@@ -331,7 +340,7 @@ def combined_non_max_suppression(
     pad_per_class: bool = False,
     clip_boxes: bool = True,
     name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> CombinedNonMaxSuppression:
     """Choose boxes as `non_max_suppression` does, for each class of each image, and the best of all classes.
 
     Args:
@@ -361,7 +370,7 @@ def combined_non_max_suppression(
         pad_per_class=bool(pad_per_class),
         clip_boxes=bool(clip_boxes),
     )
-    return outputs[0], outputs[1], outputs[2], outputs[3]
+    return CombinedNonMaxSuppression(*outputs)
 
 
 def _combined_kernel(
@@ -507,6 +516,14 @@ NON_MAX_SUPPRESSION_OVERLAPS = register(
 # -- random parts --------------------------------------------------------------------------------------
 
 
+class SampleDistortedBoundingBox(NamedTuple):
+    """What `sample_distorted_bounding_box` returns."""
+
+    begin: Tensor
+    size: Tensor
+    bboxes: Tensor
+
+
 def sample_distorted_bounding_box(
     image_size: TensorLike,
     bounding_boxes: TensorLike,
@@ -518,7 +535,7 @@ def sample_distorted_bounding_box(
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
-) -> list[Tensor]:
+) -> SampleDistortedBoundingBox:
     """Choose a random part of an image that shows enough of one of its objects.
 
     Args:
@@ -543,7 +560,7 @@ def sample_distorted_bounding_box(
         (1, 1, 4)
     """
     graph_seed, op_seed = get_seed(seed if seed is not None else seed2)
-    return add_op(
+    outputs = add_op(
         SAMPLE_DISTORTED_BOUNDING_BOX,
         index_tensor(image_size),
         bounding_boxes,
@@ -556,6 +573,7 @@ def sample_distorted_bounding_box(
         max_attempts=int(max_attempts or 100),
         use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
     )
+    return SampleDistortedBoundingBox(*outputs)
 
 
 def _range(what: str, bounds: Sequence[float], most: float) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -187,7 +187,14 @@ def matrix_solve_ls(
 # -- QR ------------------------------------------------------------------------------------------------
 
 
-def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+class Qr(NamedTuple):
+    """What `qr` returns."""
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Decompose matrices: ``input = q @ r``, `q` with orthonormal columns, `r` upper triangular.
 
     Args:
@@ -198,8 +205,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     Returns:
         `q` and `r`. There is a gradient if m and n are known, with `full_matrices` only for ``m <= n``.
     """
-    q, r = add_op(QR, input, name=name, full_matrices=full_matrices)
-    return q, r
+    return Qr(*add_op(QR, input, name=name, full_matrices=full_matrices))
 
 
 @refuses_bad_matrices()

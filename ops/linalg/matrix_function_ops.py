@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -179,7 +179,14 @@ MATRIX_SQUARE_ROOT = register(
 # -- triangular factors --------------------------------------------------------------------------------
 
 
-def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
+class Lu(NamedTuple):
+    """What `lu` returns: both factors in one matrix, and the permutation of the rows."""
+
+    lu: Tensor
+    p: Tensor
+
+
+def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> Lu:
     """Factor square matrices, their rows permuted, into triangular ones: ``input[p] = lower @ upper``.
 
     Args:
@@ -194,7 +201,7 @@ def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str |
     Raises:
         InvalidArgumentError: While running: a matrix is singular.
     """
-    return add_op(LU, input, name=name, output_idx_type=as_dtype(output_idx_type))
+    return Lu(*add_op(LU, input, name=name, output_idx_type=as_dtype(output_idx_type)))
 
 
 def _lu_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:

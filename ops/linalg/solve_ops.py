@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -179,7 +179,14 @@ MATRIX_DETERMINANT = register(
 )
 
 
-def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+class LogMatrixDeterminant(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Tensor
+    log_abs_determinant: Tensor
+
+
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """Compute sign and logarithm of the absolute value of the determinants of square matrices.
 
     Args:
@@ -190,8 +197,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
         The signs and the logarithms, both of shape ``[...]`` and the dtype of `input`. No gradient flows
         through the sign.
     """
-    sign, log_abs_determinant = add_op(LOG_MATRIX_DETERMINANT, input, name=name)
-    return sign, log_abs_determinant
+    return LogMatrixDeterminant(*add_op(LOG_MATRIX_DETERMINANT, input, name=name))
 
 
 @refuses_bad_matrices()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -320,6 +320,13 @@ MAX_POOL_GRAD_GRAD = register(
 )
 
 
+class MaxPoolWithArgmax(NamedTuple):
+    """What `max_pool_with_argmax` returns."""
+
+    output: Tensor
+    argmax: Tensor
+
+
 def max_pool_with_argmax(
     input: TensorLike,
     ksize: Sizes,
@@ -330,7 +337,7 @@ def max_pool_with_argmax(
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
     include_batch_in_index: bool = False,
-) -> list[Tensor]:
+) -> MaxPoolWithArgmax:
     """Take the greatest element of each window, and where it stands.
 
     Args:
@@ -354,14 +361,8 @@ def max_pool_with_argmax(
     if attrs["data_format"] != "NHWC":
         raise InvalidArgumentError("max_pool_with_argmax: data_format must be NHWC")
     index_dtype = as_dtype(Targmax or output_dtype or dtypes.int64)
-    return add_op(
-        MAX_POOL_WITH_ARGMAX,
-        input,
-        name=name,
-        Targmax=index_dtype,
-        include_batch_in_index=include_batch_in_index,
-        **attrs,
-    )
+    attrs.update(Targmax=index_dtype, include_batch_in_index=include_batch_in_index)
+    return MaxPoolWithArgmax(*add_op(MAX_POOL_WITH_ARGMAX, input, name=name, **attrs))
 
 
 def _max_pool_with_argmax_kernel(ctx: KernelContext, images: Array) -> list[Array]:

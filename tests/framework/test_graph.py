@@ -45,6 +45,17 @@ def test_name_scopes_nest_repeat_and_are_entered_again():
     ]
 
 
+def test_a_name_scope_knows_its_name_and_is_entered_more_than_once():
+    scope = tf.name_scope(None, "outer")
+    assert (scope.name, tf.name_scope("given", "outer").name, tf.name_scope(None).name) == ("outer", "given", None)
+    with scope as first, scope as second, tf.name_scope(scope.name) as third:
+        assert (first, second, third) == ("outer/", "outer/outer/", "outer/outer/outer/")
+    with scope as again:
+        assert (again, tf.get_default_graph().get_name_scope()) == ("outer_1/", "outer_1")
+    with pytest.raises(TypeError, match="takes a name"), tf.name_scope(3):
+        pass
+
+
 def test_a_name_scope_takes_a_default_and_the_graph_of_its_values():
     other = tf.Graph()
     with other.as_default():

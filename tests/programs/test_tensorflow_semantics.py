@@ -267,3 +267,29 @@ def test_sessions_and_tensors_refuse_as_those_of_tensorflow(build, error, match)
     session = tf.Session()
     with pytest.raises(error, match=match):
         build(session)
+
+
+SQUARE = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "fields"),
+    [
+        (lambda: tf.linalg.qr(SQUARE), "q r"),
+        (lambda: tf.linalg.lu(SQUARE), "lu p"),
+        (lambda: tf.linalg.slogdet(SQUARE), "sign log_abs_determinant"),
+        (
+            lambda: tf.nn.max_pool_with_argmax(np.ones([1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "SAME"),
+            "output argmax",
+        ),
+        (
+            lambda: tf.image.combined_non_max_suppression(tf.ones([1, 2, 1, 4]), tf.ones([1, 2, 1]), 1, 1),
+            "nmsed_boxes nmsed_scores nmsed_classes valid_detections",
+        ),
+        (lambda: tf.image.sample_distorted_bounding_box([3, 3, 3], tf.ones([1, 1, 4])), "begin size bboxes"),
+        (lambda: tf.TextLineReader().read(tf.train.string_input_producer(["a"])), "key value"),
+        (lambda: tf.TextLineReader().read_up_to(tf.train.string_input_producer(["a"]), 2), "keys values"),
+    ],
+)
+def test_results_have_tensorflows_names(call, fields):
+    assert call()._fields == tuple(fields.split())

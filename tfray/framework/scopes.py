@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor, get_default_graph
 
 
-@contextmanager
-def name_scope(name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None) -> Iterator[str]:
-    """Put new operations under ``name/`` (or ``default_name/`` when `name` is None). Yields the scope's name.
+class name_scope:
+    """Context manager that puts new operations under ``name/``, or under ``default_name/`` when `name` is None.
+
+    It gives the scope's name when it is entered.
 
     Args:
         name: Scope name; one that ends in ``/`` re-enters that very scope.
@@ -19,18 +20,37 @@ def name_scope(name: str | None, default_name: str | None = None, values: Iterab
         values: Tensors of the graph in which the scope is opened, when it is not the default graph.
 
     Raises:
-        TypeError: `name` is neither a string nor None.
-        ValueError: There are `values`, and neither `name` nor `default_name`; or they are of several graphs.
+        TypeError: When entered: `name` is neither a string nor None.
+        ValueError: When entered: there are `values`, and neither `name` nor `default_name`; or they are of several
+            graphs.
     """
-    if not isinstance(name, str | None):
-        raise TypeError(f"name_scope takes a name, not {name!r}")
-    if name is None and default_name is None and values is not None:
-        raise ValueError("name_scope with values needs a name or a default_name")
-    graph, current = _graph_of(values), get_default_graph()
-    if graph is None or current.admits(graph):
-        graph = current
-    with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
-        yield scope
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None) -> None:
+        self._given, self._values = name, values
+        self._name = default_name if name is None else name
+        self._entered: list[ExitStack] = []
+
+    @property
+    def name(self) -> str | None:
+        """`name`, or `default_name`, as it was given."""
+        return self._name
+
+    def __enter__(self) -> str:
+        if not isinstance(self._given, str | None):
+            raise TypeError(f"name_scope takes a name, not {self._given!r}")
+        if self._name is None and self._values is not None:
+            raise ValueError("name_scope with values needs a name or a default_name")
+        graph, current = _graph_of(self._values), get_default_graph()
+        if graph is None or current.admits(graph):
+            graph = current
+        with ExitStack() as stack:
+            stack.enter_context(graph.as_default())
+            scope: str = stack.enter_context(graph.name_scope(self._name))
+            self._entered.append(stack.pop_all())
+        return scope
+
+    def __exit__(self, *raised: Any) -> None:
+        self._entered.pop().__exit__(*raised)
 
 
 @contextmanager

@@ -217,6 +217,10 @@ class TensorInnerNames:
     def _id(self: Any) -> int:
         return id(self)
 
+    def _as_tf_output(self: Any) -> Any:
+        """What stands for it in TensorFlow's own library: here it does so itself."""
+        return self
+
     def _shape_tuple(self: Any) -> tuple[int | None, ...] | None:
         return None if self.shape.rank is None else tuple(self.shape.as_list())
 
@@ -327,6 +331,11 @@ class GraphInnerNames:
 
     def switch_to_thread_local(self: Any) -> None:
         """Accepted for TensorFlow 1's sake: one thread at a time builds a graph, and scopes are the graph's."""
+
+    @property
+    def _c_graph(self: Any) -> Any:
+        """What stands for it in TensorFlow's own library: here it does so itself."""
+        return self
 
     @property
     def _container(self: Any) -> str:

@@ -242,6 +242,8 @@ def test_loop_with_one_variable_gives_a_tensor():
         ([0, [1.0, (2.0,)]], lambda i, v: i < 3, lambda i, v: [i + 1, [v[0] * 2, (v[1][0] + 1,)]], [3, [8.0, (5.0,)]]),
         ([0, Pair(1.0, 2.0)], lambda i, p: i < 3, lambda i, p: [i + 1, Pair(p.second, p.first)], [3, Pair(2.0, 1.0)]),
         (Pair(0, 1.0), lambda i, x: i < 3, lambda i, x: Pair(i + 1, x + i_float(i)), Pair(3, 4.0)),
+        ([Pair(0, 1.0)], lambda p: p.first < 3, lambda p: [Pair(p.first + 1, p.second * 2)], [Pair(3, 8.0)]),
+        ([(0, 1.0)], lambda p: p[0] < 3, lambda p: [(p[0] + 1, p[1] * 2)], [(3, 8.0)]),
         ([0, {"b": 1.0, "a": 0.0}], lambda i, d: i < 2, lambda i, d: [i + 1, {"a": d["b"], "b": d["a"] + 3.0}],
          [2, {"b": 4.0, "a": 3.0}]),
     ],

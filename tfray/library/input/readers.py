@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.tfrecord import TFRecordOptions
@@ -13,6 +13,20 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import QueueBase
 from tfray.ops.dataflow import reader_ops
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
+
+
+class Record(NamedTuple):
+    """What `read` of a reader returns."""
+
+    key: Tensor
+    value: Tensor
+
+
+class Records(NamedTuple):
+    """What `read_up_to` of a reader returns."""
+
+    keys: Tensor
+    values: Tensor
 
 
 class ReaderBase:
@@ -39,7 +53,7 @@ class ReaderBase:
         """Whether the reader can tell where it is, and go back there."""
         return self._supports_serialize
 
-    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> Record:
         """The next record; waits for a work unit when the reader needs one.
 
         Args:
@@ -52,12 +66,9 @@ class ReaderBase:
         Raises:
             OutOfRangeError: While running: the queue is closed and empty.
         """
-        key, value = use_resource(reader_ops.READER_READ, self._reader_ref, _handle(queue), name=name)
-        return key, value
+        return Record(*use_resource(reader_ops.READER_READ, self._reader_ref, _handle(queue), name=name))
 
-    def read_up_to(
-        self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def read_up_to(self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None) -> Records:
         """The next records, at least one and at most `num_records`; those of one work unit.
 
         Args:
@@ -72,8 +83,7 @@ class ReaderBase:
             OutOfRangeError: While running: the queue is closed and empty.
         """
         inputs = _handle(queue), num_records
-        keys, values = use_resource(reader_ops.READER_READ_UP_TO, self._reader_ref, *inputs, name=name)
-        return keys, values
+        return Records(*use_resource(reader_ops.READER_READ_UP_TO, self._reader_ref, *inputs, name=name))
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """Number of records given so far: an int64 scalar.

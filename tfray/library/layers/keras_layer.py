@@ -220,7 +220,7 @@ class Layer(Described):
             outputs,
         )
         for output in nest.flatten(outputs):
-            if id(output) not in own:
+            if id(output) not in own and output.__hash__:  # a program's own values may have none
                 known[output] = (self, inputs, given)  # not layers within this one, which have made it before
         self._recorded_calls.append((tensors, outputs))
         self.__mask_outputs(inputs, outputs, mask)
