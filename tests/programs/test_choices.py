@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.programs.internals.branches import case_helper, try_evaluate_constant
+from tfray.programs.internals.choices import case_helper, try_evaluate_constant
 from tfray.programs.internals.convolutions import Convolution
 
 X = np.arange(32.0, dtype=np.float32).reshape(2, 4, 4, 1)
