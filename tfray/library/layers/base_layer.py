@@ -22,6 +22,7 @@ class Layer(keras_layer.Layer):
 
     _first_number: ClassVar[int] = 1
     _in_collections: ClassVar[bool] = True
+    _has_variable_scope: ClassVar[bool] = True
 
 
 def checked_shape(

@@ -245,6 +245,7 @@ class _FeaturesLayer(Layer):
 
     def __init__(self, feature_columns: Any, trainable: bool = True, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(trainable, name, **kwargs)
+        self._owns_variables = False  # columns make them, in the layer's variable scope
         self._columns = sorted(normalized_columns(feature_columns), key=lambda column: str(column.name))
         for column in self._columns:
             if not isinstance(column, self._kind):

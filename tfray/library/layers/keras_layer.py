@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.dtypes import DTypeLike, as_dtype, float32
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
@@ -89,6 +89,7 @@ class Layer(Described):
     _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
+    _has_variable_scope: ClassVar[bool] = False  # or its variables are its own, named by name scopes alone
     _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
 
     def __init__(
@@ -130,8 +131,8 @@ class Layer(Described):
         self._updates: list[Any] = []
         self._metric_records: dict[str, tuple[str, Any, Tensor]] = {}
         self._recorded_calls: list[tuple[Any, Any]] = []
-        self._own_variables = VariableStore() if is_keras_style() else None
-        if self._own_variables is not None:
+        self._owns_variables = is_keras_style() or not self._has_variable_scope
+        if is_keras_style():
             refuse_in_keras_style(scope=_scope, reuse=_reuse)
         if _scope:
             with variable_scope(_scope) as scope:
@@ -277,7 +278,7 @@ class Layer(Described):
     def _entered(self, scope: ScopeLike | None) -> Iterator[None]:
         """The scopes in which a call builds its operations and variables."""
         graph = get_default_graph()
-        if self._own_variables is not None:
+        if self._owns_variables:
             refuse_in_keras_style(scope=scope)
             with graph.name_scope(self._name):
                 yield
@@ -297,24 +298,13 @@ class Layer(Described):
     def first_scope(self, scope: ScopeLike | None) -> VariableScope:
         """The scope of the layer's variables, which the first call decides: `scope`, or one named after the layer."""
         if self._scope is None:
-            while self._scope is None:
-                if self._reuse:
-                    context = variable_scope(self._base_name if scope is None else scope)
-                else:
-                    context = variable_scope(scope, default_name=self._base_name)
-                with context as opened:
-                    self._scope = self.__own_scope(opened, scope is None)
+            if self._reuse:
+                context = variable_scope(self._base_name if scope is None else scope)
+            else:
+                context = variable_scope(scope, default_name=self._base_name)
+            with context as opened:
+                self._scope = opened
         return self._scope
-
-    def __own_scope(self, opened: VariableScope, is_named_here: bool) -> VariableScope | None:
-        """The scope; None if it is that of another layer, as a scope ``a`` makes names in it, ``a/b``, free again."""
-        if self._in_collections or self._reuse or not is_named_here:
-            return opened
-        taken: set[str] = get_default_graph().extra("keras_layer_scopes", set)
-        if opened.name in taken:
-            return None
-        taken.add(opened.name)
-        return opened
 
     def _regularize_activity(self, outputs: TensorLike) -> None:
         if self._activity_regularizer is None:
@@ -377,14 +367,13 @@ class Layer(Described):
             trainable = False
         graph = get_default_graph()
         before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
-        store = self._own_variables
-        scope = graph.get_name_scope() if store is not None else self.first_scope(None).name
+        scope = graph.get_name_scope() if self._owns_variables else self.first_scope(None).name
         full_name = f"{scope}/{name}".lstrip("/")
         if regularizer is not None or not self._collects:
             regularizer = partial(self._loss_of, named(regularizer, "regularizer"), full_name)
         settings: dict[str, Any] = {
             "shape": () if shape is None else shape,
-            "dtype": self._dtype if dtype is None else dtype,
+            "dtype": dtype or self._dtype or (float32 if self._owns_variables else None),
             "initializer": named_initializers.get(initializer),
             "regularizer": regularizer,
             "trainable": self.trainable and (trainable is None or trainable),
@@ -393,9 +382,9 @@ class Layer(Described):
             "synchronization": synchronization,
             "aggregation": aggregation,
         }
-        if store is not None:
+        if self._owns_variables:
             with graph.name_scope(None):
-                variable = store.get(VariableRequest(full_name, **settings))
+                variable = VariableStore().get(VariableRequest(full_name, **settings))
         else:
             inside, own = get_variable_scope().name == scope, self.first_scope(None)
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
@@ -407,7 +396,7 @@ class Layer(Described):
 
     @property
     def _collects(self) -> bool:
-        return self._in_collections and self._own_variables is None
+        return self._in_collections and not self._owns_variables
 
     def _loss_of(self, regularizer: RegularizerFunction | None, name: str, variable: Tensor) -> Tensor | None:
         with get_default_graph().name_scope(f"{name}/Regularizer/"):  # the name that the layer has for it
