@@ -401,3 +401,20 @@ def test_copies_that_are_transformed(line):
         transformer(ge.sgv(total.op), graph, "")
     with pytest.raises(TypeError, match=r"Expected a tf\.Graph"):
         transformer(ge.sgv(total.op), None, "")
+
+
+def test_copies_of_other_attributes(line):
+    *_, product, _negative = line
+
+    def marked(node):
+        node.attr["_mark"].s = b"b"
+        return node
+
+    transformer, graph = ge.Transformer(), tf.Graph()
+    transformer.transform_op_handler = lambda info, op, new_inputs: ge.transform.copy_op_handler(
+        info, op, new_inputs, copy_shape=True, nodedef_fn=marked if op.type == "Mul" else None
+    )
+    _, info = transformer(ge.sgv(product.op), graph, "")
+    copied = info.transformed(product.op)
+    assert copied.get_attr("_mark") == b"b" and copied.outputs[0].shape == []
+    assert "_mark" not in product.op.attrs

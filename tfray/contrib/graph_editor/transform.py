@@ -127,7 +127,11 @@ def assign_renamed_collections_handler(
 
 
 def copy_op_handler(
-    info: Transformation, op: Operation, new_inputs: Sequence[Tensor], copy_shape: bool = False
+    info: Transformation,
+    op: Operation,
+    new_inputs: Sequence[Tensor],
+    copy_shape: bool = False,
+    nodedef_fn: Callable[[Any], Any] | None = None,
 ) -> tuple[Operation, Sequence[Tensor]]:
     """A copy of an operation that has other inputs.
 
@@ -136,16 +140,23 @@ def copy_op_handler(
         op: The operation.
         new_inputs: The inputs.
         copy_shape: Give the outputs the shapes of the original's too.
+        nodedef_fn: Adds or changes attributes in the `tf.NodeDef` of the operation, and returns it.
 
     Returns:
         The copy, and its outputs.
     """
     attrs = {name: value for name, value in op.attrs.items() if name != "_class"}
+    changed: dict[str, Any] = {}
+    if nodedef_fn is not None:
+        before, after = op.node_def.attr, nodedef_fn(op.node_def).attr
+        changed = {name: value for name, value in after.items() if name not in before or before[name] != value}
     with info.graph_.as_default(), info.graph_.name_scope(None), info.graph_.control_dependencies(None):
         made = info.graph_.add_operation(op.type, list(new_inputs), attrs, info.new_name(op.name), device=op.device)
+    for name, value in changed.items():
+        made._set_attr(name, value)
     if copy_shape:
-        for before, after in zip(op.outputs, made.outputs, strict=True):
-            after.set_shape(before.shape)
+        for tensor, copied in zip(op.outputs, made.outputs, strict=True):
+            copied.set_shape(tensor.shape)
     return made, made.outputs
 
 
