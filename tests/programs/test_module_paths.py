@@ -207,6 +207,9 @@ from tensorflow.contrib.image.python.ops.image_ops import rotate, translate
 from tensorflow.contrib.kernel_methods.python.mappers.random_fourier_features import RandomFourierFeatureMapper
 from tensorflow.contrib.distributions.python.ops.bijectors import Exp, FillTriangular
 from tensorflow.python.feature_column.feature_column_lib import DenseFeatures, SequenceFeatures
+from tensorflow.python.feature_column.serialization import deserialize_feature_column, serialize_feature_columns
+from tensorflow.python.keras import keras_parameterized, testing_utils
+from tensorflow.python.ops.distributions.bijector_test_util import assert_scalar_congruency
 from tensorflow.python.keras.layers.local import LocallyConnected1D
 from tensorflow.python.keras.layers.serialization import deserialize
 from tensorflow_estimator.python.estimator.export.export import SupervisedInputReceiver
