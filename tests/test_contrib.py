@@ -315,6 +315,12 @@ def test_initializers():
     for value, variance in zip(values, [2 / 400, 2 / 400, 2 / 300, 1 / 100], strict=True):
         assert value.var() == pytest.approx(variance, rel=0.05)
     assert abs(values[0]).max() <= np.sqrt(6 / 400)
+    make = tf.contrib.layers.variance_scaling_initializer
+    for wrong in (lambda: make(dtype=tf.int32), lambda: make()([], dtype=tf.int32)):
+        with pytest.raises(TypeError, match="Cannot create initializer for non-floating point type"):
+            wrong()
+    with pytest.raises(TypeError, match="Unknown mode fan_in"):
+        make(mode="fan_in")
 
 
 def test_losses_take_predictions_first():

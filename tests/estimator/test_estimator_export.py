@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.estimator import export_outputs, receivers
 
 export = tf.estimator.export
 COLUMNS = [
@@ -105,17 +106,20 @@ def test_graphs_for_training_and_evaluation(classifier, tmp_path):
 
 def test_outputs_that_are_refused():
     numbers, words = tf.constant([[1.0]]), tf.constant([["a"]])
-    with pytest.raises(ValueError, match="needs scores, classes"):
+    with pytest.raises(ValueError, match="At least one of scores and classes must be set"):
         export.ClassificationOutput()
-    with pytest.raises(ValueError, match="scores is"):
+    with pytest.raises(ValueError, match="Classification scores must be a float32 Tensor"):
         export.ClassificationOutput(scores=words)
-    with pytest.raises(ValueError, match="classes is"):
+    with pytest.raises(ValueError, match="Classification classes must be a string Tensor"):
         export.ClassificationOutput(classes=numbers)
-    with pytest.raises(ValueError, match="value is"):
+    with pytest.raises(ValueError, match="Regression output value must be a float32 Tensor"):
         export.RegressionOutput(words)
-    with pytest.raises(ValueError, match="expected a tensor"):
+    with pytest.raises(ValueError, match="Prediction output value must be a Tensor"):
         export.PredictOutput({"a": 1})
+    with pytest.raises(ValueError, match="Prediction output key must be a string"):
+        export.PredictOutput({1: numbers})
     assert list(export.PredictOutput(numbers).outputs) == ["output"]
+    assert list(export.PredictOutput({("a", "b"): numbers}).outputs) == ["a/b"]
 
 
 def test_receivers():
@@ -126,7 +130,9 @@ def test_receivers():
     for arguments, message in (
         ((None, tensor), "features must be defined"),
         ((tensor, None), "receiver_tensors must be defined"),
-        (({1: tensor}, tensor), "features keys must be strings"),
+        (({4.2: tensor}, tensor), "feature keys must be strings or ints"),
+        ((tensor, {1: tensor}), "receiver_tensor keys must be strings"),
+        ((tensor, {"a": [1]}), "receiver_tensor a must be a Tensor"),
         (({"a": 1}, tensor), "feature a must be a Tensor or SparseTensor"),
         ((tensor, tensor, [1]), "expected a dictionary"),
     ):
@@ -134,6 +140,84 @@ def test_receivers():
             export.ServingInputReceiver(*arguments)
     with pytest.raises(ValueError, match="one tensor"):
         export.TensorServingInputReceiver({"a": tensor}, tensor)
+
+
+class Labelled:
+    """A tensor with a name for each dimension."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+tf.register_tensor_conversion_function(Labelled, lambda value, *_, **__: value.tensor)
+
+
+def test_receivers_of_labels():
+    tensor, sparse = tf.placeholder(tf.float32, [None]), tf.SparseTensor([[0, 0]], [1], [1, 1])
+    made = receivers.SupervisedInputReceiver(sparse, {43: tensor, "a": sparse}, tensor)
+    assert made.features is sparse and made.receiver_tensors == {"input": tensor}
+    labelled = Labelled(tensor)
+    assert export.ServingInputReceiver({42: sparse, "a": labelled}, tensor).features == {42: sparse, "a": labelled}
+    assert receivers.UnsupervisedInputReceiver(labelled, tensor).features == {"feature": labelled}
+    for arguments, message in (
+        ((None, tensor, tensor), "features must be defined"),
+        ((tensor, {1.1: tensor}, tensor), "label keys must be strings or ints"),
+        (([1], tensor, tensor), "feature must be a Tensor or SparseTensor"),
+        ((tensor, 100, tensor), "label must be a Tensor or SparseTensor"),
+        ((tensor, tensor, None), "receiver_tensors must be defined"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            receivers.SupervisedInputReceiver(*arguments)
+
+
+def test_receivers_of_what_an_input_function_gives():
+    def input_fn(size):
+        return {"a": tf.ones([7, size])}, tf.zeros([7], tf.int64)
+
+    made = receivers.build_supervised_input_receiver_fn_from_input_fn(input_fn, size=2)()
+    assert set(made.receiver_tensors) == {"a", "label"} and made.labels.dtype == tf.int64
+    assert made.features["a"].shape.as_list() == [None, 2] and made.labels.graph is tf.get_default_graph()
+    with pytest.raises(ValueError, match="Features and labels must have distinct keys"):
+        receivers.build_raw_supervised_input_receiver_fn({"a": tf.ones([1])}, {"a": tf.ones([1])})
+
+
+def test_outputs_of_training_and_evaluation():
+    loss, predictions, mean = tf.constant([0]), tf.constant(["foo"]), tf.keras.metrics.Mean()
+    mean.update_state(loss)
+    pair = (tf.constant([0]), tf.constant([10]))
+    made = export_outputs.TrainOutput({"my_loss": loss}, {("out", "1"): predictions}, {"m": mean, "metrics_2": pair})
+    assert made.loss == {"loss/my_loss": loss} and made.predictions == {"predictions/out/1": predictions}
+    assert list(made.metrics) == ["metrics/m/value", "metrics/m/update_op", "metrics_2/value", "metrics_2/update_op"]
+    assert made.metrics["metrics/m/update_op"].name == "metric_op_wrapper:0"
+    assert made.metrics["metrics_2/update_op"] is pair[1]
+    signature = made.as_signature_def({"features": tf.ones([3])})
+    assert signature.method_name == "tensorflow/supervised/training" and list(signature.inputs) == ["features"]
+    assert set(signature.outputs) == {*made.loss, *made.predictions, *made.metrics}
+    single = export_outputs.EvalOutput(loss, predictions)
+    assert (single.loss, single.predictions, single.metrics) == ({"loss": loss}, {"predictions": predictions}, None)
+    for arguments, message in (
+        ((loss, [3], None), "predictions output value must"),
+        (("str", None, None), "loss output value must"),
+        ((None, None, (15.3, 4)), "metrics output value must"),
+        (({25: loss}, None, None), "loss output key must"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            export_outputs.EvalOutput(*arguments)
+
+
+def test_metric_objects_are_metrics_of_an_estimator(tmp_path):
+    def model(features, labels, mode):
+        mean, error = tf.keras.metrics.Mean(), tf.keras.metrics.MeanSquaredError()
+        mean.update_state(features)
+        error.update_state(labels, features)
+        assert len(mean.updates) == len(error.updates) == 1
+        return tf.estimator.EstimatorSpec(mode, loss=tf.reduce_sum(features), eval_metric_ops={"m": mean, "e": error})
+
+    values = np.arange(6, dtype=np.float32)
+    found = tf.estimator.Estimator(model, str(tmp_path)).evaluate(
+        lambda: tf.data.Dataset.from_tensor_slices((values, values + 2)).batch(2)
+    )
+    assert (found["m"], found["e"]) == (2.5, 4)
 
 
 def test_all_signatures():

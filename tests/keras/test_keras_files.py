@@ -117,6 +117,13 @@ def states():
     return keras.Model(x, layers.Dense(2)(layers.concatenate([layers.Flatten()(decoded), memory])))
 
 
+class OfAMethod(keras.Model):
+    """A model of which a method says what it computes."""
+
+    def call(self, inputs):
+        return 2 * inputs
+
+
 def own_parts():
     return keras.Sequential([Scale(3.0, input_shape=(4,)), layers.Lambda(half), layers.Dense(2)])
 
@@ -285,6 +292,8 @@ def test_files_that_cannot_be_loaded(tmp_path):
         own_parts().save(str(path), overwrite=False)
     with pytest.raises(InvalidArgumentError, match="save_format is 'tf'"):
         own_parts().save(str(path), save_format="tf")
+    with pytest.raises(NotImplementedError, match="requires the model to be a Functional model or a Sequential model"):
+        OfAMethod().save(str(path), save_format="h5")
     with pytest.raises(InvalidArgumentError, match="is a folder"):
         keras.models.load_model(str(tmp_path))
     with pytest.raises(NotFoundError):

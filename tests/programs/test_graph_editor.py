@@ -341,3 +341,80 @@ def test_a_variable_read_in_the_place_of_a_constant():
         session.run(variable.initializer)
         assert session.run(result).tolist() == [10, 12]
         assert session.run(tf.gradients(result, variable)[0]).tolist() == [2, 2]
+
+
+def test_views_of_fewer_outputs():
+    graph = tf.get_default_graph()
+    a = tf.constant([1.0, 1.0], name="a")
+    c = tf.add(a, tf.constant([2.0, 2.0], name="b"), name="c")
+    e, f, g = tf.negative(c, "e"), tf.square(c, "f"), tf.abs(c, "g")
+    h = tf.add(f, g, "h")
+    view = ge.sgv(c.op).remap_outputs_to_consumers()
+    assert view.outputs == [c] * 3 and view.remap_outputs_make_unique().outputs == [c]
+    nothing = view.remap([], [])
+    assert nothing.inputs == nothing.outputs == []
+    assert (nothing.remap_default().outputs, nothing.remap_default().inputs) == ([c], list(c.op.inputs))
+    whole = ge.sgv(graph)
+    assert whole.outputs == [e, h]
+    assert names(whole.remap_outputs([1]).remove_unused_ops().ops) == ["a", "b", "c", "f", "g", "h"]
+
+
+def test_operations_no_longer_wait(line):
+    a, *_, negative = line
+    first = tf.get_default_graph().get_operation_by_name("first")
+    waiting = ge.ControlOutputs(tf.get_default_graph())
+    assert waiting.get_all() == {first: [negative.op]} and waiting.get(a.op) == ()
+    with pytest.raises(TypeError, match="ControlOutputs"):
+        ge.detach_control_outputs(ge.sgv(first), [first])
+    ge.detach(ge.sgv(first), control_ios=waiting)
+    assert negative.op.control_inputs == [] and first.inputs[0].op.name == "geph__b_0"
+    assert waiting.update().get_all() == {}
+
+
+def test_copies_that_are_transformed(line):
+    _, _, c, total, product, negative = line
+    tf.add_to_collection("totals", total)
+    transformer = ge.Transformer()
+
+    def with_noise(info, op, new_inputs):
+        made, outputs = ge.transform.copy_op_handler(info, op, new_inputs)
+        if op.type != "Mul":
+            return made, outputs
+        noisy = tf.add(outputs[0], 1.0, name="noisy")
+        return noisy.op, noisy.op.outputs
+
+    transformer.transform_op_handler = with_noise
+    graph = tf.Graph()
+    view, info = transformer(ge.sgv(total.op, product.op, negative.op), graph, "copy", "inner")
+    assert {op.name: [tensor.op.name for tensor in op.inputs] for op in view.ops} == {
+        "copy/total": ["copy/geph__a_0", "copy/geph__b_0"],
+        "noisy": ["copy/product", "noisy/y"],
+        "copy/negative": ["noisy"],
+    }
+    assert info.transformed(c, missing_fn=lambda tensor: tensor.name) == "c:0"
+    assert graph.get_collection("copy/totals") == [info.transformed(total)]
+    with tf.Session(graph=graph) as session:
+        fed = dict(zip(view.inputs, (1.0, 2.0, 3.0), strict=True))
+        assert session.run(view.outputs, fed) == [-10]
+    transformer.transform_op_handler = lambda info, op, new_inputs: (op, op.outputs)
+    with pytest.raises(ValueError, match="In-place"):
+        transformer(ge.sgv(total.op), graph, "")
+    with pytest.raises(TypeError, match=r"Expected a tf\.Graph"):
+        transformer(ge.sgv(total.op), None, "")
+
+
+def test_copies_of_other_attributes(line):
+    *_, product, _negative = line
+
+    def marked(node):
+        node.attr["_mark"].s = b"b"
+        return node
+
+    transformer, graph = ge.Transformer(), tf.Graph()
+    transformer.transform_op_handler = lambda info, op, new_inputs: ge.transform.copy_op_handler(
+        info, op, new_inputs, copy_shape=True, nodedef_fn=marked if op.type == "Mul" else None
+    )
+    _, info = transformer(ge.sgv(product.op), graph, "")
+    copied = info.transformed(product.op)
+    assert copied.get_attr("_mark") == b"b" and copied.outputs[0].shape == []
+    assert "_mark" not in product.op.attrs

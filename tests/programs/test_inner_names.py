@@ -373,3 +373,16 @@ def test_names_of_the_metrics_of_ready_made_estimators():
     keys = internal_names.MetricKeys
     expected = {keys.LOSS, keys.LOSS_MEAN, keys.LABEL_MEAN, keys.PREDICTION_MEAN, "global_step"}
     assert set(estimator.train(inputs, steps=1).evaluate(inputs)) == expected
+
+
+def test_conversions_of_a_programs_own():
+    class Held:
+        def __init__(self, value):
+            self.value = value
+
+    def converted(held, dtype=None, name=None, as_ref=False):
+        return internal_names.internal_convert_to_tensor(held.value, dtype=dtype, name=name, as_ref=as_ref)
+
+    tf.register_tensor_conversion_function(Held, converted)
+    with tf.Session() as session:
+        assert session.run(tf.add(Held(1.5), 1.0)) == 2.5

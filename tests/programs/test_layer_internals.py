@@ -51,6 +51,20 @@ def test_what_layers_do_not_take(make, match):
         make()
 
 
+def test_conditions_that_are_known():
+    known = [internals.smart_constant_value(each) for each in (True, 0, tf.constant(5), tf.placeholder(tf.bool, []))]
+    assert known == [True, False, 5, None] and internals.smart_constant_value(tf.Variable(True)) is None
+    with pytest.raises(TypeError, match="must be a Tensor, or a Python bool, or 1 or 0"):
+        internals.smart_constant_value(5)
+
+
+@pytest.mark.parametrize(("answers", "expected"), [("y", True), ("mn", False), (["m", "Y"], True)])
+def test_a_user_is_asked(monkeypatch, answers, expected):
+    given = iter(answers)
+    monkeypatch.setattr("builtins.input", lambda _: next(given))
+    assert internals.ask_to_proceed_with_overwrite("there") is expected and not list(given)
+
+
 @pytest.fixture
 def saved(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:

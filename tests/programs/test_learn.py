@@ -107,6 +107,24 @@ def test_a_regressor_of_functions():
     assert list(regressor.predict({"x": np.array([1.0, 2.0])})) == pytest.approx([2, 4], abs=0.5)
 
 
+@pytest.mark.parametrize(
+    ("make", "labels", "expected"),
+    [
+        (learn.LinearClassifier, [1, 0, 0], {"loss": 0.09671453, "accuracy/baseline_label_mean": 0.98039216}),
+        (learn.LinearRegressor, [1.0, 0.0, 0.5], {"loss": 0.012100448}),
+    ],
+)
+def test_losses_of_weighted_examples_are_means_by_weight(make, labels, expected):
+    def input_fn():
+        ages = tf.constant([[20.0]] * 3)
+        return {"age": ages, "weight": tf.constant([[100], [1], [1]])}, tf.constant(labels)[:, None]
+
+    learner = make([layers.real_valued_column("age")], weight_column_name="weight").fit(input_fn=input_fn, steps=5)
+    found = learner.evaluate(input_fn=input_fn, steps=1)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-4)
+    assert ("recall/positive_threshold_0.500000_mean" in found) == (make is learn.LinearClassifier)
+
+
 def _linear(features, targets):
     prediction = layers.fully_connected(features, 1, None)[:, 0]
     loss = tf.losses.mean_squared_error(targets, prediction)

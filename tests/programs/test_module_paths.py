@@ -204,6 +204,18 @@ from tensorflow.python.ops.metrics_impl import _confusion_matrix_at_thresholds, 
 from tensorflow.python.training.evaluation import _evaluate_once, _StopAfterNEvalsHook
 from tensorflow.python.ops import summary_ops_v2
 from tensorflow_estimator.python.estimator.head.regression_head import RegressionHead
+from tensorflow.contrib.opt.python.training.sign_decay import get_linear_decay_fn
+from tensorflow.contrib.image.python.ops.image_ops import rotate, translate
+from tensorflow.contrib.kernel_methods.python.mappers.random_fourier_features import RandomFourierFeatureMapper
+from tensorflow.contrib.distributions.python.ops.bijectors import Exp, FillTriangular
+from tensorflow.python.feature_column.feature_column_lib import DenseFeatures, SequenceFeatures
+from tensorflow.python.feature_column.serialization import deserialize_feature_column, serialize_feature_columns
+from tensorflow.python.keras import keras_parameterized, testing_utils
+from tensorflow.python.ops.distributions.bijector_test_util import assert_scalar_congruency
+from tensorflow.python.keras.layers.local import LocallyConnected1D
+from tensorflow.python.keras.layers.serialization import deserialize
+from tensorflow_estimator.python.estimator.export.export import SupervisedInputReceiver
+from tensorflow_estimator.python.estimator.export.export_output import EvalOutput, _SupervisedOutput
 from tensorflow_estimator.python.estimator import model_fn
 import tensorflow.compat.v2 as tf2
 from tensorflow.python import ops, math_ops; tensor = ops.convert_to_tensor(1) + math_ops.add(1, 2)
@@ -394,6 +406,12 @@ def test_messages_of_modules_ending_in_pb2(tf):
     again = example_pb2.Example.FromString(example.SerializeToString())
     assert list(again.features.feature["a"].int64_list.value) == [3]
     assert types_pb2.DT_FLOAT == 1 and types_pb2.DT_UINT64 == 23  # types.proto
+    numbers = types_pb2.DataType
+    assert (numbers.Value("DT_STRING"), numbers.Name(7)) == (7, "DT_STRING") and ("DT_HALF", 19) in numbers.items()
+    assert len(numbers.keys()) == len(set(numbers.values())) == 24
+    for wrong in (lambda: numbers.Value("DT_OTHER"), lambda: numbers.Name(99)):
+        with pytest.raises(ValueError, match="Enum DataType has no"):
+            wrong()
     summary = summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag="loss", simple_value=0.5)])
     assert summary.value[0].tag == "loss"
 

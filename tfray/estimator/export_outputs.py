@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.library.variables.variables import Variable
+from tfray.ops.arrays.source_ops import constant
 from tfray.training.checkpoints import saved_model
 from tfray.training.checkpoints.saved_model import SignatureDef
 
@@ -37,11 +38,11 @@ class ClassificationOutput(ExportOutput):
 
     def __init__(self, scores: Tensor | None = None, classes: Tensor | None = None) -> None:
         if scores is not None and not (isinstance(scores, Tensor) and scores.dtype.is_floating):
-            raise ValueError(f"ClassificationOutput: scores is {scores!r}, expected a float tensor")
+            raise ValueError(f"Classification scores must be a float32 Tensor; got {scores!r}")
         if classes is not None and not (isinstance(classes, Tensor) and classes.dtype.kind == "string"):
-            raise ValueError(f"ClassificationOutput: classes is {classes!r}, expected a string tensor")
+            raise ValueError(f"Classification classes must be a string Tensor; got {classes!r}")
         if scores is None and classes is None:
-            raise ValueError("ClassificationOutput needs scores, classes, or both")
+            raise ValueError("At least one of scores and classes must be set.")
         self._scores = scores
         self._classes = classes
 
@@ -73,7 +74,7 @@ class RegressionOutput(ExportOutput):
 
     def __init__(self, value: Tensor) -> None:
         if not (isinstance(value, Tensor) and value.dtype.is_floating):
-            raise ValueError(f"RegressionOutput: value is {value!r}, expected a float tensor")
+            raise ValueError(f"Regression output value must be a float32 Tensor; got {value!r}")
         self._value = value
 
     @property
@@ -90,7 +91,7 @@ class PredictOutput(ExportOutput):
     """Any tensors by name.
 
     Args:
-        outputs: A dictionary of tensors, or one tensor, which is called ``output``.
+        outputs: A dictionary of tensors, or one tensor, which is called ``output``. The parts of a name may be a tuple.
 
     Raises:
         ValueError: A name is no text, or a value no tensor.
@@ -99,13 +100,7 @@ class PredictOutput(ExportOutput):
     _SINGLE_NAME = "output"
 
     def __init__(self, outputs: Tensor | Mapping[Any, Tensor]) -> None:
-        found = dict(outputs) if isinstance(outputs, Mapping) else {self._SINGLE_NAME: outputs}
-        for name, tensor in found.items():
-            if not isinstance(name, str):
-                raise ValueError(f"PredictOutput: a name is {name!r}, expected text")
-            if not isinstance(tensor, (Tensor, Variable)):
-                raise ValueError(f"PredictOutput: {name!r} is {tensor!r}, expected a tensor")
-        self._outputs = found
+        self._outputs = _named(outputs, self._SINGLE_NAME, "Prediction")
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -115,6 +110,98 @@ class PredictOutput(ExportOutput):
     def as_signature_def(self, receiver_tensors: Mapping[str, Tensor]) -> SignatureDef:
         """The signature from what is received to the tensors."""
         return saved_model.predict_signature_def(receiver_tensors, self._outputs)
+
+
+class SupervisedOutput(ExportOutput):
+    """Loss, predictions and metrics of a model that is trained or evaluated.
+
+    Args:
+        loss: A tensor, or a dictionary of them.
+        predictions: The same of predictions.
+        metrics: A metric, or a dictionary of them: pairs (value, update operation), or metric objects.
+
+    Raises:
+        ValueError: A name is no text, or a value no tensor.
+    """
+
+    _METHOD: ClassVar[str]
+
+    def __init__(self, loss: Any = None, predictions: Any = None, metrics: Any = None) -> None:
+        self._loss = None if loss is None else _prefixed(_named(loss, "loss", "loss"), "loss")
+        given = None if predictions is None else _named(predictions, "predictions", "predictions")
+        self._predictions = None if given is None else _prefixed(given, "predictions")
+        self._metrics = None if metrics is None else _prefixed(_of_metrics(metrics), "metrics")
+
+    @property
+    def loss(self) -> dict[str, Any] | None:
+        """The losses by name."""
+        return self._loss
+
+    @property
+    def predictions(self) -> dict[str, Any] | None:
+        """The predictions by name."""
+        return self._predictions
+
+    @property
+    def metrics(self) -> dict[str, Any] | None:
+        """The values and updates of metrics by name."""
+        return self._metrics
+
+    def as_signature_def(self, receiver_tensors: Mapping[str, Tensor]) -> SignatureDef:
+        """The signature from what is received to losses, predictions and metrics."""
+        outputs = {**(self._loss or {}), **(self._predictions or {}), **(self._metrics or {})}
+        made = saved_model.predict_signature_def(receiver_tensors, outputs)
+        return SignatureDef(inputs=made.inputs, outputs=made.outputs, method_name=self._METHOD)
+
+
+class TrainOutput(SupervisedOutput):
+    """`SupervisedOutput` of training."""
+
+    _METHOD = "tensorflow/supervised/training"
+
+
+class EvalOutput(SupervisedOutput):
+    """`SupervisedOutput` of an evaluation."""
+
+    _METHOD = "tensorflow/supervised/eval"
+
+
+def _joined(name: Any, what: str) -> str:
+    name = "/".join(name) if isinstance(name, tuple) else name
+    if not isinstance(name, str):
+        raise ValueError(f"{what} output key must be a string; got {name!r}.")
+    return name
+
+
+def _named(outputs: Any, single: str, what: str) -> dict[str, Any]:
+    """Tensors by name, checked."""
+    found = dict(outputs) if isinstance(outputs, Mapping) else {single: outputs}
+    for name, tensor in found.items():
+        _joined(name, what)
+        if not isinstance(tensor, (Tensor, Variable)):
+            raise ValueError(f"{what} output value must be a Tensor; got {tensor!r}.")
+    return {_joined(name, what): tensor for name, tensor in found.items()}
+
+
+def _prefixed(outputs: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name if name.startswith(prefix) else f"{prefix}/{name}": each for name, each in outputs.items()}
+
+
+def _of_metrics(metrics: Any) -> dict[str, Any]:
+    """The values and updates of metrics, all as tensors."""
+    found = {}
+    for name, metric in (metrics if isinstance(metrics, Mapping) else {"metrics": metrics}).items():
+        value, update = metric if isinstance(metric, tuple) else (metric.result(), metric.updates[-1])
+        name = _joined(name, "metrics")
+        if not isinstance(value, Tensor):
+            raise ValueError(f"metrics output value must be a Tensor; got {value!r}.")
+        if not isinstance(update, (Tensor, Operation)):
+            raise ValueError(f"{name} update_op must be a Tensor or Operation; got {update!r}.")
+        if isinstance(update, Operation):
+            with get_default_graph().control_dependencies([update]):
+                update = constant([], name="metric_op_wrapper")
+        found.update({f"{name}/value": value, f"{name}/update_op": update})
+    return found
 
 
 def _serialized(receivers: Mapping[str, Tensor], what: str) -> Tensor:

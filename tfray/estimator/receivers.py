@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfray.estimator.input_functions import features_and_labels
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Graph, Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.strings.parsing_ops import parse_example
@@ -67,6 +68,18 @@ class TensorServingInputReceiver(ServingInputReceiver):
         self.features = features
 
 
+class UnsupervisedInputReceiver(ServingInputReceiver):
+    """A `ServingInputReceiver` for training or evaluation without labels.
+
+    Args:
+        features: As there.
+        receiver_tensors: As there.
+    """
+
+    def __init__(self, features: Any, receiver_tensors: Any) -> None:
+        super().__init__(features, receiver_tensors)
+
+
 class SupervisedInputReceiver:
     """What a function for training or evaluation returns to `experimental_export_all_saved_models`.
 
@@ -80,27 +93,43 @@ class SupervisedInputReceiver:
     """
 
     def __init__(self, features: Any, labels: Any, receiver_tensors: Any) -> None:
-        _named(features, "features", _SINGLE_FEATURE, sparse=True)
-        _named(labels, "labels", _SINGLE_LABEL, sparse=True)
+        for given, what in ((features, "features"), (labels, "labels")):
+            if (
+                given is not None
+                and not isinstance(given, (Mapping, Tensor, SparseTensor))
+                and not _holds_tensor(given)
+            ):
+                raise ValueError(f"{what[:-1]} must be a Tensor or SparseTensor, not {given!r}")
+            _named(given, what, _SINGLE_FEATURE, sparse=True)
         self.features = features
         self.labels = labels
         self.receiver_tensors = _named(receiver_tensors, "receiver_tensors", _SINGLE_RECEIVER)
         self.receiver_tensors_alternatives: dict[str, Any] = {}
 
 
-def _named(tensors: Any, what: str, single: str, sparse: bool = False) -> dict[str, Any]:
-    """Tensors by name, checked."""
+def _named(tensors: Any, what: str, single: str, sparse: bool = False) -> dict[Any, Any]:
+    """Tensors by name, checked: those of features and labels may have numbers as names, and be sparse."""
     if tensors is None:
         raise ValueError(f"{what} must be defined: an input receiver needs them")
     found = dict(tensors) if isinstance(tensors, Mapping) else {single: tensors}
-    kinds = (Tensor, SparseTensor) if sparse else (Tensor,)
-    one, wanted = what.removesuffix("s"), " or ".join(kind.__name__ for kind in kinds)
+    one, words = what.removesuffix("s"), "strings or ints" if sparse else "strings"
     for name, tensor in found.items():
-        if not isinstance(name, str):
-            raise ValueError(f"{what} keys must be strings, not {name!r}")
-        if not isinstance(tensor, kinds):
+        if not isinstance(name, (str, int) if sparse else str):
+            raise ValueError(f"{one} keys must be {words}, not {name!r}")
+        if not (isinstance(tensor, (Tensor, SparseTensor) if sparse else Tensor) or _holds_tensor(tensor)):
+            wanted = "Tensor or SparseTensor" if sparse else "Tensor"
             raise ValueError(f"{one} {name} must be a {wanted}, not {tensor!r}")
     return found
+
+
+def _holds_tensor(value: Any) -> bool:
+    """Whether a value has a tensor as its attribute `tensor`, and is one to operations."""
+    if not hasattr(value, "tensor"):
+        return False
+    try:
+        return isinstance(convert_to_tensor(value), Tensor)
+    except TypeError:
+        return False
 
 
 def _alternatives(alternatives: Any) -> dict[str, Any]:
@@ -164,7 +193,8 @@ def build_raw_supervised_input_receiver_fn(
     by_name, labels_by_name = (isinstance(each, Mapping) for each in (features, labels))
     common = set(features) & set(labels) if by_name and labels_by_name else set()
     if common:
-        raise ValueError(f"features and labels must have different names; both have {', '.join(sorted(common))}")
+        both = ", ".join(sorted(map(str, common)))
+        raise ValueError(f"Features and labels must have distinct keys. Found overlapping keys: {both}")
 
     def supervised_input_receiver_fn() -> SupervisedInputReceiver:
         made = [
@@ -177,6 +207,20 @@ def build_raw_supervised_input_receiver_fn(
         return SupervisedInputReceiver(own_features, own_labels, receivers)
 
     return supervised_input_receiver_fn
+
+
+def build_supervised_input_receiver_fn_from_input_fn(
+    input_fn: Callable[..., Any], **input_fn_args: Any
+) -> Callable[[], SupervisedInputReceiver]:
+    """`build_raw_supervised_input_receiver_fn` for features and labels like those that an input function gives.
+
+    Args:
+        input_fn: The input function.
+        **input_fn_args: Its arguments.
+    """
+    with Graph().as_default():
+        features, labels, _ = features_and_labels(input_fn(**input_fn_args))
+    return build_raw_supervised_input_receiver_fn(features, labels)
 
 
 def _placeholders_like(tensors: Mapping[str, Any], batch_size: int | None) -> dict[str, Tensor]:

@@ -196,6 +196,10 @@ class Model(Trainable, Layer):
         """Whether the model is its layers, and how they are called."""
         return type(self) is Sequential or (type(self) is Model and bool(self.inputs))
 
+    def _is_subclassed(self) -> bool:
+        """Whether a method of the program says what the model computes."""
+        return type(self).call not in (Model.call, Sequential.call)
+
     def _cloned(self, input_tensors: Any, layer_like: Callable[[Any], Any]) -> Any:
         """A model of other layers, which are called as those of this one are; see `clone_model`."""
         given = nest.flatten(input_tensors) if input_tensors is not None else [None] * len(self.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -24,6 +25,19 @@ from tfray.ops.math import math_ops, search_ops
 from tfray.ops.state import state_ops
 
 
+def _recorded(update_state: Callable[..., Any]) -> Callable[..., Any]:
+    """A method `update_state` that leaves its operation in `updates`, once where it calls that of a base."""
+
+    @functools.wraps(update_state)
+    def recorded(self: Metric, *args: Any, **kwargs: Any) -> Any:
+        before = self.updates
+        update = update_state(self, *args, **kwargs)
+        self.updates = before if update is None else [*before, update]
+        return update
+
+    return recorded
+
+
 class Metric(Described):
     """A metric that a program may derive its own from.
 
@@ -43,6 +57,9 @@ class Metric(Described):
     Args:
         name: Name; by default that of the class, ``mean_squared_error``.
         dtype: Dtype; float32 when None.
+
+    Attributes:
+        updates: The operations that `update_state` has made.
     """
 
     stateful: ClassVar[bool] = True
@@ -51,6 +68,12 @@ class Metric(Described):
         self.name = name or snake_case(type(self).__name__)
         self.dtype = dtypes.as_dtype(dtype or dtypes.float32)
         self.variables: list[Any] = []
+        self.updates: list[Any] = []
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "update_state" in vars(cls):
+            setattr(cls, "update_state", _recorded(cls.update_state))  # noqa: B010 (mypy takes no other method)
 
     @property
     def weights(self) -> list[Any]:

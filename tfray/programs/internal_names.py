@@ -17,7 +17,7 @@ from tfray.formats.message import Field, Message
 from tfray.framework import device_spec
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
-from tfray.framework.dtypes import int32, resource
+from tfray.framework.dtypes import DTypeLike, int32, resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from tfray.framework.scopes import control_dependencies
@@ -194,6 +194,27 @@ class ShardContext(NamedTuple):
 def nothing(*args: Any, **kwargs: Any) -> Iterator[None]:
     """A context in which nothing is different."""
     yield
+
+
+def internal_convert_to_tensor(
+    value: Any,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    as_ref: bool = False,
+    preferred_dtype: DTypeLike | None = None,
+    **_unused: Any,
+) -> Tensor:
+    """`tf.convert_to_tensor`, for functions of `tf.register_tensor_conversion_function` to call.
+
+    Args:
+        value: As there.
+        dtype: Likewise.
+        name: Likewise.
+        as_ref: Not used: what is given is read.
+        preferred_dtype: As there.
+        **_unused: Accepted for TensorFlow 1's sake.
+    """
+    return convert_to_tensor(value, dtype, name, preferred_dtype)
 
 
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:

@@ -6,7 +6,10 @@ from typing import Any, Final
 
 from tfray.contrib.graph_editor.select import get_forward_walk_ops
 from tfray.framework import nest
+from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation, Tensor
+from tfray.library.variables.variables import Variable
+from tfray.ops.control.control_flow_ops import smart_cond
 
 _NAMES: Final = {
     "channels_last": {3: "NWC", 4: "NHWC", 5: "NDHWC"},
@@ -84,6 +87,25 @@ def conv_input_length(output_length: int | None, filter_size: int, padding: str,
         return None
     pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
     return (output_length - 1) * stride - 2 * pad + filter_size
+
+
+def smart_constant_value(pred: Any) -> Any:
+    """The value of a condition; None where only a step knows it.
+
+    Raises:
+        TypeError: `pred` is no tensor, and neither a bool, 0 nor 1.
+    """
+    if isinstance(pred, Variable):
+        return None
+    return constant_value(pred) if isinstance(pred, Tensor) else smart_cond(pred, lambda: True, lambda: False)
+
+
+def ask_to_proceed_with_overwrite(filepath: Any) -> bool:
+    """Whether a user says that a file that is there may be overwritten; asks until the answer is ``y`` or ``n``."""
+    answer = input(f"[WARNING] {filepath} already exists - overwrite? [y/n]")
+    while answer.strip().lower() not in ("y", "n"):
+        answer = input('Enter "y" (overwrite) or "n" (cancel).')
+    return answer.strip().lower() == "y"
 
 
 def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set[Any]:

@@ -29,4 +29,39 @@ DT_VARIANT: Final = 21
 DT_UINT32: Final = 22
 DT_UINT64: Final = 23
 
-__all__ = [name for name in dir() if name.startswith("DT_")]
+__all__ = ["DataType", *(name for name in dir() if name.startswith("DT_"))]
+
+
+class DataType:
+    """The numbers of dtypes by their names, and the other way round."""
+
+    @staticmethod
+    def items() -> list[tuple[str, int]]:
+        """Names and numbers."""
+        return [(name, number) for name, number in globals().items() if name.startswith("DT_")]
+
+    @staticmethod
+    def keys() -> list[str]:
+        """The names."""
+        return [name for name, _ in DataType.items()]
+
+    @staticmethod
+    def values() -> list[int]:
+        """The numbers."""
+        return [number for _, number in DataType.items()]
+
+    @staticmethod
+    def Value(name: str) -> int:
+        """The number of a name. Raises `ValueError` when there is none."""
+        found = dict(DataType.items()).get(name)
+        if found is None:
+            raise ValueError(f"Enum DataType has no value defined for name {name!r}")
+        return found
+
+    @staticmethod
+    def Name(number: int) -> str:
+        """The name of a number. Raises `ValueError` when there is none."""
+        for name, each in DataType.items():
+            if each == number:
+                return name
+        raise ValueError(f"Enum DataType has no name defined for value {number!r}")

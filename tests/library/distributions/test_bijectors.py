@@ -262,7 +262,7 @@ def test_the_rank_of_event_ndims_is_checked_in_a_step():
         (lambda: B.Reshape([2, 2], [4]).forward(ANY), ValueError, "does not match `event_shape_in`"),
         (lambda: B.Reshape([4, -1]).forward_event_shape([6]), ValueError, "Cannot reshape a tensor with 6"),
         (lambda: B.Affine(scale_perturb_diag=[1.0]), ValueError, "scale_perturb_factor must be"),
-        (lambda: B.FillTriangular().forward_event_shape([5]), ValueError, "does not correspond to a triangular"),
+        (lambda: B.FillTriangular().forward_event_shape([5]), ValueError, "is not a triangular number"),
         (lambda: B.FillTriangular().inverse_event_shape([2, 3]), ValueError, "square"),
         (lambda: B.SoftmaxCentered().inverse_event_shape([1]), ValueError, "too few"),
         (lambda: B.RealNVP(0, shift_and_log_scale), ValueError, "positive"),
@@ -304,6 +304,31 @@ def test_what_is_refused(build, error, match):
 def test_values_that_are_checked(build):
     with pytest.raises(tf.errors.InvalidArgumentError):
         run(build())
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: B.Softsign(validate_args=True).inverse(-3.0), "must be greater than -1"),
+        (lambda: B.Softsign(validate_args=True).inverse_log_det_jacobian(3.0, 0), "must be less than 1"),
+        (lambda: B.PowerTransform(0.2, validate_args=True).forward(-6.0), "must be at least -5"),
+        (lambda: B.PowerTransform(0.2, validate_args=True).inverse(0.0), "must be greater than 0"),
+        (lambda: B.Gumbel(validate_args=True).inverse(2.0), "must be less than or equal to 1"),
+        (lambda: B.Kumaraswamy(validate_args=True).forward(2.0), "must be less than or equal to 1"),
+        (lambda: B.FillTriangular(validate_args=True).forward_event_shape_tensor([5, 7]), "not a triangular number"),
+        (lambda: B.FillTriangular(validate_args=True).inverse_event_shape_tensor([5, 3, 2]), "Matrix must be square"),
+    ],
+)
+def test_what_is_said_of_values_outside(build, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        run(build())
+
+
+def test_limits_of_checked_images_are_images():
+    for bijector in (B.Gumbel(validate_args=True), B.Weibull(validate_args=True), B.Kumaraswamy(validate_args=True)):
+        assert run(bijector.forward(bijector.inverse([0.0, 1.0]))).tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="Vector length 7 is not a triangular number"):
+        B.FillTriangular().forward_event_shape(tf.TensorShape([5, 4, 7]))
 
 
 def test_layers_of_flows_share_their_variables():

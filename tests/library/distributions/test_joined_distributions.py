@@ -104,8 +104,20 @@ def test_independent_distributions():
     assert D.Independent(inner, 2).log_prob(VALUES).shape == [4]
     with pytest.raises(ValueError, match="cannot exceed"):
         D.Independent(inner, 3)
-    with pytest.raises(NotImplementedError, match="different event shapes"):
+    with pytest.raises(ValueError, match="Event shapes do not match"):
         D.kl_divergence(mine, D.Independent(inner, 2))
+    with pytest.raises(NotImplementedError, match="different event shapes"):
+        D.kl_divergence(
+            D.Independent(D.Normal(LOC[0], scale[0]), 1), D.Independent(D.MultivariateNormalDiag(LOC[0], scale[0]), 0)
+        )
+    fed = tf.placeholder(tf.float64)
+    unknown = D.Independent(D.Normal(fed, W(1)))
+    with tf.Session() as session:
+        shapes = session.run([unknown.batch_shape_tensor(), unknown.event_shape_tensor()], {fed: np.ones((2, 3, 4))})
+        assert [each.tolist() for each in shapes] == [[2], [3, 4]]
+        of_parts = stats.norm(np.ones((2, 3, 4)), 1).logpdf(np.zeros((5, 2, 3, 4)))
+        found = session.run(unknown.log_prob(np.zeros((5, 2, 3, 4))), {fed: np.ones((2, 3, 4))})
+        np.testing.assert_allclose(found, of_parts.sum((-2, -1)))
 
 
 PROBS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])

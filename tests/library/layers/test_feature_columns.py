@@ -244,6 +244,47 @@ def test_layers_of_columns_keep_their_variables():
         tf.keras.layers.DenseFeatures([column.categorical_column])
 
 
+def _twice(values):
+    return 2 * values
+
+
+def test_models_of_columns_are_described():
+    words = fc.categorical_column_with_vocabulary_list("b", ["one", "two"])
+    columns = [
+        fc.numeric_column("a", default_value=0.5, normalizer_fn=_twice),
+        fc.indicator_column(words),
+        fc.embedding_column(fc.categorical_column_with_identity("c", 5), 3),
+        fc.bucketized_column(fc.numeric_column("d"), [0.0, 1.0]),
+        fc.indicator_column(fc.crossed_column(["b", "e"], 10)),
+    ]
+    dtypes = {"a": "float32", "b": "string", "c": "int64", "d": "float32", "e": "string"}
+    inputs = {name: tf.keras.Input((1,), name=name, dtype=dtype) for name, dtype in dtypes.items()}
+    layer = tf.keras.layers.DenseFeatures(columns)
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(4)(layer(inputs)))
+    told = {each["config"].get("key"): each for each in layer.get_config()["feature_columns"]}
+    assert told["a"]["class_name"] == "NumericColumn" and told["a"]["config"] == {
+        "key": "a",
+        "shape": [1],
+        "default_value": [0.5],
+        "dtype": "float32",
+        "normalizer_fn": {"function": "_twice"},
+    }
+    again = tf.keras.models.model_from_json(model.to_json(), {"_twice": _twice})
+    again.set_weights(model.get_weights())
+    data = {
+        "a": np.ones([3, 1]),
+        "b": np.array([["one"], ["two"], ["three"]]),
+        "c": np.array([[0], [1], [2]]),
+        "d": np.array([[-1.0], [0.5], [2.0]]),
+        "e": np.array([["x"], ["x"], ["y"]]),
+    }
+    tf.keras.backend.get_session().run(tf.tables_initializer())
+    np.testing.assert_allclose(again.predict(data), model.predict(data))
+    assert type(words).from_config(words.get_config()) == words
+    with pytest.raises(tf.errors.InvalidArgumentError, match="_twice"):
+        tf.keras.models.model_from_json(model.to_json())
+
+
 def test_columns_say_what_they_gave():
     outputs: dict = {}
     columns = [fc.numeric_column("size", 2), fc.numeric_column("age")]

@@ -6,6 +6,7 @@ from tfray.contrib.graph_editor.edit import (
     connect,
     detach,
     detach_control_inputs,
+    detach_control_outputs,
     detach_inputs,
     detach_outputs,
 )
@@ -40,8 +41,15 @@ from tfray.contrib.graph_editor.select import (
 from tfray.contrib.graph_editor.subgraph import SubGraphView, make_view, make_view_from_scope
 from tfray.contrib.graph_editor.subgraph import make_view as sgv
 from tfray.contrib.graph_editor.subgraph import make_view_from_scope as sgv_scope
-from tfray.contrib.graph_editor.transform import TransformerInfo, copy, copy_with_input_replacements, graph_replace
+from tfray.contrib.graph_editor.transform import (
+    Transformer,
+    TransformerInfo,
+    copy,
+    copy_with_input_replacements,
+    graph_replace,
+)
 from tfray.contrib.graph_editor.util import (
+    ControlOutputs,
     get_consuming_ops,
     get_generating_ops,
     get_tensors,
@@ -55,14 +63,15 @@ from tfray.contrib.graph_editor.util import make_placeholder_from_dtype_and_shap
 
 # fmt: off
 __all__ = [
-    "SubGraphView", "TransformerInfo", "add_control_inputs", "bypass", "connect", "copy",
-    "copy_with_input_replacements", "detach", "detach_control_inputs", "detach_inputs", "detach_outputs", "edit",
-    "filter_ops", "filter_ops_from_regex", "filter_ts", "filter_ts_from_regex", "get_backward_walk_ops",
-    "get_consuming_ops", "get_forward_walk_ops", "get_generating_ops", "get_name_scope_ops", "get_ops_ios",
-    "get_tensors", "get_walks_intersection_ops", "get_walks_union_ops", "get_within_boundary_ops", "graph_replace",
-    "make_list_of_op", "make_list_of_t", "make_placeholder_from_dtype_and_shape", "make_placeholder_from_tensor",
-    "make_view", "make_view_from_scope", "ph", "placeholder_name", "remove_control_inputs", "reroute", "reroute_inputs",
-    "reroute_ios", "reroute_outputs", "reroute_ts", "select", "select_ops", "select_ops_and_ts", "select_ts", "sgv",
-    "sgv_scope", "subgraph", "swap_inputs", "swap_ios", "swap_outputs", "swap_ts", "transform", "util",
+    "ControlOutputs", "SubGraphView", "Transformer", "TransformerInfo", "add_control_inputs", "bypass", "connect",
+    "copy", "copy_with_input_replacements", "detach", "detach_control_inputs", "detach_control_outputs",
+    "detach_inputs", "detach_outputs", "edit", "filter_ops", "filter_ops_from_regex", "filter_ts",
+    "filter_ts_from_regex", "get_backward_walk_ops", "get_consuming_ops", "get_forward_walk_ops", "get_generating_ops",
+    "get_name_scope_ops", "get_ops_ios", "get_tensors", "get_walks_intersection_ops", "get_walks_union_ops",
+    "get_within_boundary_ops", "graph_replace", "make_list_of_op", "make_list_of_t",
+    "make_placeholder_from_dtype_and_shape", "make_placeholder_from_tensor", "make_view", "make_view_from_scope", "ph",
+    "placeholder_name", "remove_control_inputs", "reroute", "reroute_inputs", "reroute_ios", "reroute_outputs",
+    "reroute_ts", "select", "select_ops", "select_ops_and_ts", "select_ts", "sgv", "sgv_scope", "subgraph",
+    "swap_inputs", "swap_ios", "swap_outputs", "swap_ts", "transform", "util",
 ]
 # fmt: on

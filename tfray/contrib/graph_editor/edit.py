@@ -13,11 +13,13 @@ from tfray.contrib.graph_editor.reroute import (
     swap_outputs,
 )
 from tfray.contrib.graph_editor.subgraph import SubGraphView, make_view
-from tfray.contrib.graph_editor.util import make_placeholder_from_tensor, placeholder_name
+from tfray.contrib.graph_editor.util import ControlOutputs, make_placeholder_from_tensor, placeholder_name
 from tfray.framework.graph import Tensor
 from tfray.ops.arrays.source_ops import placeholder
 
-__all__ = ["bypass", "connect", "detach", "detach_control_inputs", "detach_inputs", "detach_outputs"]
+__all__ = [
+    "bypass", "connect", "detach", "detach_control_inputs", "detach_control_outputs", "detach_inputs", "detach_outputs",
+]  # fmt: skip
 
 
 def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> Views:
@@ -49,6 +51,26 @@ def detach_control_inputs(sgv: Any) -> None:
         remove_control_inputs(op, [each for each in op.control_inputs if each not in view.ops])
 
 
+def detach_control_outputs(sgv: Any, control_outputs: ControlOutputs) -> None:
+    """Let operations outside no longer wait for a part of a graph.
+
+    Args:
+        sgv: The part; see `make_view`.
+        control_outputs: Which operations wait for which.
+
+    Raises:
+        TypeError: `control_outputs` is something else.
+    """
+    if not isinstance(control_outputs, ControlOutputs):
+        raise TypeError(f"expected a util.ControlOutputs, got {control_outputs!r}")
+    view = make_view(sgv)
+    inside = frozenset(view.ops)
+    for op in view.ops:
+        for after in control_outputs.update().get(op):
+            if after not in inside:
+                remove_control_inputs(after, op)
+
+
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
     """Let a part of a graph take placeholders.
 
@@ -73,7 +95,8 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
 
     Args:
         sgv: The part; see `make_view`.
-        control_outputs: Not used: operations outside go on waiting for it.
+        control_outputs: A `ControlOutputs`, for operations outside to no longer wait for it; see
+            `detach_control_outputs`.
 
     Returns:
         A view of it, with the outputs that are taken, and the placeholders.
@@ -84,13 +107,27 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
     with view.graph.as_default():
         made = [make_placeholder_from_tensor(tensor) for tensor in takers.inputs if tensor in view.outputs]
     swap_outputs(view, made)
+    if control_outputs is not None:
+        detach_control_outputs(view, control_outputs)
     return view, made
 
 
-def detach(sgv: Any, control_inputs: bool = False) -> tuple[Any, list[Tensor], list[Tensor]]:
-    """`detach_inputs` and `detach_outputs`; returns `sgv` and the placeholders of both."""
-    _, before = detach_inputs(sgv, control_inputs)
-    _, behind = detach_outputs(sgv)
+def detach(
+    sgv: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+) -> tuple[Any, list[Tensor], list[Tensor]]:
+    """`detach_inputs` and `detach_outputs`.
+
+    Args:
+        sgv: The part; see `make_view`.
+        control_inputs: See `detach_inputs`.
+        control_outputs: See `detach_outputs`.
+        control_ios: A `ControlOutputs`, for control dependencies of both ends.
+
+    Returns:
+        `sgv`, and the placeholders of both.
+    """
+    _, before = detach_inputs(sgv, control_inputs or control_ios is not None)
+    _, behind = detach_outputs(sgv, control_outputs if control_ios is None else control_ios)
     return sgv, before, behind
 
 

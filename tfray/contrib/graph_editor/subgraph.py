@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tfray.contrib.graph_editor.select import get_name_scope_ops, select_ops_and_ts
+from tfray.contrib.graph_editor.select import get_name_scope_ops, get_walks_union_ops, select_ops_and_ts
 from tfray.contrib.graph_editor.util import get_consuming_ops, make_list_of_op, make_list_of_t
 from tfray.framework.graph import Graph, Operation, Tensor
 
@@ -72,6 +72,34 @@ class SubGraphView:
                 raise ValueError(f"inputs of a part of a graph are taken once each, not {new.inputs}")
         if new_output_indices is not None:
             new.outputs = _picked(self.outputs, new_output_indices)
+        return new
+
+    def remap_default(self, remove_input_map: bool = True, remove_output_map: bool = True) -> SubGraphView:
+        """A view with the inputs and the outputs that it had at first."""
+        first, new = SubGraphView(self.ops, self.passthroughs), self.copy()
+        new.inputs = first.inputs if remove_input_map else new.inputs
+        new.outputs = first.outputs if remove_output_map else new.outputs
+        return new
+
+    def remap_outputs_make_unique(self) -> SubGraphView:
+        """A view with each output once."""
+        return self.remap_outputs(dict.fromkeys(self.outputs))
+
+    def remap_outputs_to_consumers(self) -> SubGraphView:
+        """A view with each output as often as operations take it."""
+        return self.remap_outputs([tensor for tensor in self.outputs for _ in tensor.consumers()])
+
+    def remove_unused_ops(self, control_inputs: bool = True) -> SubGraphView:
+        """A view with those operations only that depend on an input, or on which an output depends.
+
+        Args:
+            control_inputs: Control dependencies count too.
+        """
+        new = self.copy()
+        used = get_walks_union_ops(
+            self.connected_inputs, self.connected_outputs, within_ops=self.ops, control_inputs=control_inputs
+        )
+        new.ops = [op for op in self.ops if op in frozenset(used)]
         return new
 
     def op(self, op_id: int) -> Operation:

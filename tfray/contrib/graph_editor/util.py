@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfray.framework.dtypes import DTypeLike
@@ -11,6 +11,7 @@ from tfray.framework.tensor_shape import ShapeLike
 from tfray.ops.arrays.source_ops import placeholder
 
 __all__ = [
+    "ControlOutputs",
     "get_consuming_ops",
     "get_generating_ops",
     "get_tensors",
@@ -20,6 +21,36 @@ __all__ = [
     "make_placeholder_from_tensor",
     "placeholder_name",
 ]
+
+
+class ControlOutputs:
+    """Which operations of a graph run after which others because of control dependencies.
+
+    Args:
+        graph: The graph. Raises `TypeError` when it is none.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(f"expected a graph, got {graph!r}")
+        self.graph = graph
+        self.update()
+
+    def update(self) -> ControlOutputs:
+        """Look at the graph again; returns itself."""
+        self._found: dict[Operation, list[Operation]] = {}
+        for op in self.graph.get_operations():
+            for before in op.control_inputs:
+                self._found.setdefault(before, []).append(op)
+        return self
+
+    def get_all(self) -> dict[Operation, list[Operation]]:
+        """For each operation after which others run, these."""
+        return self._found
+
+    def get(self, op: Operation) -> Sequence[Operation]:
+        """The operations that run after one."""
+        return self._found.get(op, ())
 
 
 def make_list_of_op(

@@ -47,10 +47,16 @@ def save_model(
     Raises:
         InvalidArgumentError: A part cannot be described, such as a `Lambda` layer with a function without a name; or
             there is no such `save_format`.
+        NotImplementedError: `save_format` is ``h5``, and the model has a method `call` of its own.
     """
     if save_format not in (None, "h5"):
         raise InvalidArgumentError(
             f"save_format is {save_format!r}: this writes files of HDF5; tf.saved_model exports models"
+        )
+    if save_format == "h5" and model._is_subclassed():
+        raise NotImplementedError(
+            "Saving the model to HDF5 format requires the model to be a Functional model or a Sequential model: leave "
+            "save_format out, for a format that takes this one too, or use save_weights"
         )
     if hdf5_weights.can_write() and model._can_be_cloned():
         path = filepath if hdf5_weights.is_open(filepath) else given_path(filepath, "filepath")

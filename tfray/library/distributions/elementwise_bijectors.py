@@ -15,8 +15,9 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.checks.check_ops import (
     assert_greater,
+    assert_greater_equal,
+    assert_less,
     assert_less_equal,
-    assert_non_negative,
     assert_none_equal,
     assert_positive,
 )
@@ -42,12 +43,24 @@ class _Elementwise(Bijector):
     def __init__(self, validate_args: bool, name: str, *parents: Tensor, is_constant_jacobian: bool = False) -> None:
         super().__init__(list(parents), is_constant_jacobian, validate_args, None, 0, 0, name)
 
-    def _checked(self, value: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-        """`value`, checked to be above `low` and not above `high`, with `validate_args`."""
+    def _checked(
+        self,
+        value: Tensor,
+        low: float | None = None,
+        high: float | None = None,
+        open_ended: bool = False,
+        what: str = "Inverse transformation input",
+    ) -> Tensor:
+        """`value`, checked to lie from `low` to `high`, with `validate_args`; between them if `open_ended`."""
         if not self.validate_args:
             return value
-        checks = [] if low is None else [assert_greater(value, convert_to_tensor(low, value.dtype))]
-        checks += [] if high is None else [assert_less_equal(value, convert_to_tensor(high, value.dtype))]
+        above, below = (assert_greater, assert_less) if open_ended else (assert_greater_equal, assert_less_equal)
+        more, less = ("greater than", "less than") if open_ended else ("at least", "less than or equal to")
+        checks = []
+        for limit, check, words in ((low, above, more), (high, below, less)):
+            if limit is not None:
+                claim = f"{what} must be {words} {limit:g}."
+                checks.append(check(value, convert_to_tensor(limit, value.dtype), message=claim))
         return after(checks, value)
 
 
@@ -113,15 +126,15 @@ class PowerTransform(_Elementwise):
     def _forward(self, x: Tensor) -> Tensor:
         if not self.power:
             return exp(x)
-        x = after([assert_non_negative(1.0 + x * self.power)], x) if self.validate_args else x
+        x = self._checked(x, -1.0 / self.power, what="Forward transformation input")
         return exp(log1p(x * self.power) / self.power)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        y = self._checked(y, 0.0)
+        y = self._checked(y, 0.0, open_ended=True)
         return expm1(log(y) * self.power) / self.power if self.power else log(y)
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
-        return (self.power - 1.0) * log(self._checked(y, 0.0))
+        return (self.power - 1.0) * log(self._checked(y, 0.0, open_ended=True))
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return (1.0 / self.power - 1.0) * log1p(x * self.power) if self.power else x
@@ -216,11 +229,11 @@ class Softsign(_Elementwise):
         return x / (1.0 + absolute(x))
 
     def _inverse(self, y: Tensor) -> Tensor:
-        y = self._checked(y, -1.0, 1.0)
+        y = self._checked(y, -1.0, 1.0, open_ended=True)
         return y / (1.0 - absolute(y))
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
-        return -2.0 * log1p(-absolute(self._checked(y, -1.0, 1.0)))
+        return -2.0 * log1p(-absolute(self._checked(y, -1.0, 1.0, open_ended=True)))
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return -2.0 * log1p(absolute(x))
@@ -238,7 +251,7 @@ class Square(_Elementwise):
         super().__init__(validate_args, name)
 
     def _not_negative(self, value: Tensor) -> Tensor:
-        return after([assert_non_negative(value)], value) if self.validate_args else value
+        return self._checked(value, 0.0, what="All elements")
 
     def _forward(self, x: Tensor) -> Tensor:
         return square(self._not_negative(x))
@@ -264,7 +277,7 @@ class AbsoluteValue(_Elementwise):
         super().__init__(validate_args, name, is_constant_jacobian=True)
 
     def _not_negative(self, value: Tensor) -> Tensor:
-        return after([assert_non_negative(value)], value) if self.validate_args else value
+        return self._checked(value, 0.0, what="All elements")
 
     def _forward(self, x: Tensor) -> Tensor:
         return absolute(x)
@@ -331,7 +344,7 @@ class Weibull(_Elementwise):
         super().__init__(validate_args, name, self.scale, self.concentration)
 
     def _forward(self, x: Tensor) -> Tensor:
-        x = after([assert_non_negative(x)], x) if self.validate_args else x
+        x = self._checked(x, 0.0, what="Forward transformation input")
         return -expm1(-((x / self.scale) ** self.concentration))
 
     def _inverse(self, y: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Tensor, get_default_graph
@@ -16,6 +17,8 @@ from tfray.library.distributions.distribution import (
     kl_divergence,
 )
 from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.math.arithmetic_ops import maximum
 from tfray.ops.math.math_ops import reduce_logsumexp, reduce_sum, square
 from tfray.ops.nn.cross_entropy_ops import log_softmax
 
@@ -30,7 +33,7 @@ class Independent(Distribution):
         name: Prefix of the operations' names; ``Independent`` before that of `distribution` when None.
 
     Raises:
-        ValueError: The rank of the batch is not known, or lower than `reinterpreted_batch_ndims`.
+        ValueError: The rank of the batch is lower than `reinterpreted_batch_ndims`.
     """
 
     def __init__(
@@ -42,16 +45,14 @@ class Independent(Distribution):
     ) -> None:
         parameters = dict(locals())
         rank = distribution.batch_shape.rank
+        self.reinterpreted_batch_ndims: Any = reinterpreted_batch_ndims
         if reinterpreted_batch_ndims is None:
-            if rank is None:
-                raise InvalidArgumentError("give reinterpreted_batch_ndims: the rank of the batch is not known")
-            reinterpreted_batch_ndims = max(0, rank - 1)
-        if rank is not None and rank < reinterpreted_batch_ndims:
+            self.reinterpreted_batch_ndims = self._all_but_the_first(distribution)
+        elif rank is not None and rank < reinterpreted_batch_ndims:
             raise InvalidArgumentError(
                 f"reinterpreted_batch_ndims({reinterpreted_batch_ndims}) cannot exceed distribution.batch_ndims({rank})"
             )
         self.distribution = distribution
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(
             distribution.dtype,
             distribution.reparameterization_type,
@@ -60,6 +61,14 @@ class Independent(Distribution):
             parameters,
             name=name or f"Independent{distribution.name.rstrip('/').rpartition('/')[2]}",
         )
+
+    @staticmethod
+    def _all_but_the_first(distribution: Distribution) -> int | Tensor:
+        """Number of dimensions of a batch but one, which a step finds where it is not known."""
+        rank = distribution.batch_shape.rank
+        if rank is not None:
+            return max(0, rank - 1)
+        return maximum(0, array_ops.size(distribution.batch_shape_tensor()) - 1)
 
     def _batch_shape(self) -> TensorShape:
         batch = self.distribution.batch_shape
@@ -82,7 +91,8 @@ class Independent(Distribution):
 
     def _over_event(self, values: Tensor) -> Tensor:
         """The sum of the numbers of the parts of each event."""
-        return reduce_sum(values, list(range(-self.reinterpreted_batch_ndims, 0)))
+        count = self.reinterpreted_batch_ndims
+        return reduce_sum(values, range_(-count, 0) if isinstance(count, Tensor) else list(range(-count, 0)))
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         return self.distribution.sample(n, seed)
@@ -108,8 +118,10 @@ class Independent(Distribution):
 
 @RegisterKL(Independent, Independent)
 def _kl_independent(a: Independent, b: Independent, name: str | None = None) -> Tensor:
-    if a.reinterpreted_batch_ndims != b.reinterpreted_batch_ndims:
-        raise NotImplementedError("KL between Independent distributions with different event shapes not supported.")
+    if a.event_shape.is_fully_defined() and b.event_shape.is_fully_defined() and a.event_shape != b.event_shape:
+        raise ValueError(f"Event shapes do not match: {a.event_shape} and {b.event_shape}.")
+    if not a.distribution.event_shape.is_compatible_with(b.distribution.event_shape):
+        raise NotImplementedError("KL between Independents with different event shapes not supported.")
     with get_default_graph().name_scope(name or "kl_independent"):
         return a._over_event(kl_divergence(a.distribution, b.distribution))
 

@@ -106,10 +106,13 @@ def _rows_of_tensor(count: Tensor) -> Tensor:
 
 
 def _rows_of(count: int) -> int:
-    rows = int(math.sqrt(0.25 + 2.0 * count) - 0.5)
-    if rows * (rows + 1) // 2 != count:
+    if not _is_triangular(count):
         raise ValueError(f"Input right-most shape ({count}) does not correspond to a triangular matrix.")
-    return rows
+    return (math.isqrt(8 * count + 1) - 1) // 2
+
+
+def _is_triangular(count: int) -> bool:
+    return math.isqrt(8 * count + 1) ** 2 == 8 * count + 1
 
 
 class FillTriangular(Bijector):
@@ -136,6 +139,8 @@ class FillTriangular(Bijector):
 
     def _forward_event_shape(self, input_shape: TensorShape) -> ShapeLike:
         batch, count = input_shape[:-1], input_shape.as_list()[-1]
+        if count is not None and not _is_triangular(count):
+            raise ValueError(f"Vector length {count} is not a triangular number.")
         rows = None if count is None else _rows_of(count)
         return batch.concatenate([rows, rows])
 
@@ -148,10 +153,15 @@ class FillTriangular(Bijector):
 
     def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
         rows = _rows_of_tensor(input_shape[-1])
+        if self.validate_args:
+            claim = "Vector length is not a triangular number."
+            rows = after([assert_equal(rows * (rows + 1) // 2, input_shape[-1], message=claim)], rows)
         return array_ops.concat([input_shape[:-1], [rows, rows]], 0)
 
     def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
         rows = output_shape[-1]
+        if self.validate_args:
+            rows = after([assert_equal(output_shape[-2], rows, message="Matrix must be square.")], rows)
         return array_ops.concat([output_shape[:-2], [rows * (rows + 1) // 2]], 0)
 
 

@@ -27,6 +27,7 @@ from tfray.library.layers.feature_column_base import (
     KeyedColumn,
     SequenceDenseColumn,
     TensorSequenceLengthPair,
+    as_tuples,
     check_key,
     check_numbers,
     sequence_lengths,
@@ -136,11 +137,7 @@ def _checked_default(shape: tuple[int, ...], value: Any, dtype: DType, key: str)
             f"The shape of default_value must be equal to given shape. default_value: {value}, shape: {shape}, "
             f"key: {key}"
         )
-    return _as_tuples(np.broadcast_to(array, shape).tolist())
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(_as_tuples(each) for each in value) if isinstance(value, list) else value
+    return as_tuples(np.broadcast_to(array, shape).tolist())
 
 
 @dataclass(frozen=True)

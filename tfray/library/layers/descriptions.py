@@ -32,6 +32,7 @@ _MODULES: Final = {
     "tf_layers": "tfray.library.namespaces.layers",
     "rnn_cell": "tfray.library.namespaces.rnn_cell",
     "operations": "tfray.keras.layers.operation_layers",
+    "feature_column": "tfray.library.layers.feature_column",
 }
 """Modules whose public names may stand in descriptions."""
 
@@ -39,6 +40,7 @@ _MODULES: Final = {
 # fmt: off
 _SHORT: Final = (
     "layers", "models", "initializers", "regularizers", "constraints", "optimizers", "schedules", "losses", "metrics",
+    "feature_column",
 )
 # fmt: on
 """Those in which names without a module are looked for, in this order."""

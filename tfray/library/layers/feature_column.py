@@ -8,8 +8,8 @@ A *sequence* column gives numbers for each step of a sequence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,6 +53,7 @@ from tfray.library.layers.dense_columns import (
     sequence_numeric_column,
     shared_embedding_columns,
 )
+from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.feature_column_base import (
     CategoricalColumn,
     ColumnVariables,
@@ -253,6 +254,15 @@ class _FeaturesLayer(Layer):
                     f"Items of feature_columns must be a {self._kind.__name__}. You can wrap a categorical column with "
                     f"an embedding_column or indicator_column. Given: {column}"
                 )
+
+    def get_config(self) -> dict[str, Any]:
+        """As of all layers; the columns are described by their classes and configurations."""
+        return {**super().get_config(), "feature_columns": [described(column) for column in self._columns]}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew."""
+        return super().from_config({**config, "feature_columns": restored(config["feature_columns"])})
 
     def _kept(self) -> None:
         trained = set(self.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))

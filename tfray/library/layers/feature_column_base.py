@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self, cast
 
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
@@ -170,6 +170,23 @@ class FeatureColumn(ABC):
     @abstractmethod
     def transform_feature(self, inputs: FeatureTensors) -> Any:
         """What the column makes of features, before variables come in."""
+
+    def get_config(self) -> dict[str, Any]:
+        """What the column is made of, by name; `from_config` makes another of it."""
+        return {each.name: getattr(self, each.name) for each in fields(cast("Any", self))}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """The column of a configuration, in which tuples may be lists, and dtypes names."""
+        made = {name: as_tuples(value) for name, value in config.items()}
+        if "dtype" in made:
+            made["dtype"] = dtypes.as_dtype(made["dtype"])
+        return cls(**made)
+
+
+def as_tuples(value: Any) -> Any:
+    """Nested lists as nested tuples."""
+    return tuple(as_tuples(each) for each in value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

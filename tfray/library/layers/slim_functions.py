@@ -13,7 +13,7 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, float32
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype, float32
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
@@ -619,10 +619,28 @@ def variance_scaling_initializer(
         uniform: Uniform rather than truncated normal.
         seed: Seed of the operation.
         dtype: Dtype of the values.
+
+    Raises:
+        TypeError: `dtype` is not floating, or `mode` is another.
     """
+    if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
+        raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
     distribution: Any = "uniform" if uniform else "truncated_normal"
     fan: Any = mode.lower()
-    return initializers.VarianceScaling(factor, fan, distribution, seed, dtype)
+    return _VarianceScaling(factor, fan, distribution, seed, _floating(dtype))
+
+
+class _VarianceScaling(initializers.VarianceScaling):
+    """`tf.variance_scaling_initializer` that gives floating numbers only."""
+
+    def values(self, shape: list[int], dtype: DType, *more: Any) -> Tensor:
+        return super().values(shape, _floating(dtype), *more)
+
+
+def _floating(dtype: DTypeLike) -> DType:
+    if not as_dtype(dtype).is_floating:
+        raise TypeError("Cannot create initializer for non-floating point type.")
+    return as_dtype(dtype)
 
 
 def legacy_fully_connected(

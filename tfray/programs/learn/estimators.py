@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -202,7 +202,8 @@ class Learner(Evaluable, Trainable):
             log_progress: Not used.
 
         Returns:
-            Values by the names of metrics, with ``loss`` and ``global_step``.
+            Values by the names of metrics, those of ``tf.estimator`` and the older ones, with ``global_step``. ``loss``
+            is a mean over the examples by their weights.
         """
         batches = _by_name(input_fn) or _arrays(x, y, batch_size, 1, shuffle=False)
         judged = self._estimator
@@ -215,7 +216,7 @@ class Learner(Evaluable, Trainable):
                     self._named_for_metrics(predictions, labels),
                 ),
             )
-        return dict(judged.evaluate(batches, steps, hooks, checkpoint_path, name))
+        return _with_older_names(judged.evaluate(batches, steps, hooks, checkpoint_path, name))
 
     def predict(
         self,
@@ -273,6 +274,24 @@ class Learner(Evaluable, Trainable):
         for name in ("default_output_alternative_key", "exports_to_keep"):
             options.pop(name, None)
         return self._estimator.export_savedmodel(export_dir_base, lambda: _received(serving_input_fn()), **options)
+
+
+_OLDER_NAMES: Final = {
+    "loss": "average_loss",
+    "labels/prediction_mean": "prediction/mean",
+    "labels/actual_label_mean": "label/mean",
+    "accuracy/baseline_label_mean": "label/mean",
+    "accuracy/threshold_0.500000_mean": "accuracy",
+    "precision/positive_threshold_0.500000_mean": "precision",
+    "recall/positive_threshold_0.500000_mean": "recall",
+}
+"""Names of metrics in ``tf.contrib.learn``, with those in ``tf.estimator`` of the same values."""
+
+
+def _with_older_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    is_binary = "accuracy_baseline" in values
+    found = {old: values[new] for old, new in _OLDER_NAMES.items() if new in values and (is_binary or old == "loss")}
+    return {**values, **found}
 
 
 class _OneBatch(SessionRunHook):

@@ -1,0 +1,153 @@
+"""What TensorFlow's own tests of Keras and of bijectors share."""
+
+from __future__ import annotations
+
+import unittest
+
+import numpy as np
+import pytest
+from absl.testing import parameterized
+
+import tfray as tf
+from tfray.contrib.distributions import bijectors as B
+from tfray.programs import bijector_tests, keras_tests
+
+layers = tf.keras.layers
+
+
+@pytest.mark.parametrize(
+    ("layer", "options"),
+    [
+        (layers.Dense, {"kwargs": {"units": 3}, "input_shape": (None, 4)}),
+        (layers.MaxPooling1D, {"input_shape": (3, 4, 5)}),
+        (layers.LSTM, {"kwargs": {"units": 2}, "input_shape": (2, 3, 4)}),
+        (layers.Flatten, {"input_data": np.ones((2, 3, 1), np.float32), "expected_output": np.ones((2, 3))}),
+        (
+            layers.Embedding,
+            {
+                "kwargs": {"input_dim": 10, "output_dim": 2},
+                "input_shape": (2, 3),
+                "input_dtype": "int32",
+                "expected_output_dtype": "float32",
+            },
+        ),
+    ],
+    ids=["dense", "pooling", "lstm", "flatten", "embedding"],
+)
+def test_layers_are_as_they_say(layer, options):
+    found = keras_tests.layer_test(layer, **options)
+    assert isinstance(found, np.ndarray) and len(found) >= 1
+
+
+class Wrong(layers.Layer):
+    """A layer that tells of another shape than it gives."""
+
+    def call(self, inputs):
+        return inputs
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape([2, 9])
+
+
+@pytest.mark.parametrize(
+    ("layer", "options"),
+    [
+        (Wrong, {"input_shape": (2, 3)}),
+        (layers.Flatten, {"input_shape": (2, 3), "expected_output": np.full((2, 3), 99.0)}),
+        (layers.Dense, {"kwargs": {"units": 3}, "input_shape": (2, 4), "expected_output_dtype": "float64"}),
+        (layers.Dense, {"kwargs": {"units": 3}, "input_shape": (2, 4), "expected_output_shape": (2, 4)}),
+    ],
+    ids=["shape", "values", "dtype", "expected shape"],
+)
+def test_layers_that_are_not(layer, options):
+    with pytest.raises(AssertionError):
+        keras_tests.layer_test(layer, **options)
+
+
+@pytest.mark.parametrize("kind", ["functional", "sequential", "subclass", "subclass_custom_build"])
+def test_models_of_each_kind(kind):
+    (x, y), (of_test, _) = keras_tests.get_test_data(20, 4, (3,), 2, random_seed=1)
+    assert x.shape == (20, 3) and set(y) == {0, 1} and of_test.shape == (4, 3)
+    with keras_tests.model_type_scope(kind):
+        models = [
+            keras_tests.get_small_mlp(5, 2, input_dim=3),
+            keras_tests.get_model_from_layers([layers.Dense(4), layers.Dense(2, "softmax")], input_shape=(3,)),
+        ]
+        for model in models:
+            model.compile(keras_tests.get_v2_optimizer("rmsprop"), "sparse_categorical_crossentropy")
+            model.fit(x, y, epochs=1, batch_size=10, verbose=0)
+            assert model.predict(x).shape == (20, 2) and len(model.layers) >= 2
+        if kind == "sequential":
+            with pytest.raises(ValueError, match="sequential models"):
+                keras_tests.get_multi_io_model([], [])
+            return
+        first, second = [tf.keras.Input((3,)), layers.Dense(2)], [tf.keras.Input((3,)), layers.Dense(2)]
+        joined = keras_tests.get_multi_io_model(first, second, shared_output_branch=[layers.Concatenate()])
+        joined.compile("sgd", "mse")
+        assert joined.predict([x, x]).shape == (20, 4)
+        begin = [tf.keras.Input((3,)), layers.Dense(4)]
+        parted = keras_tests.get_multi_io_model([layers.Dense(1)], [layers.Dense(2)], shared_input_branch=begin)
+        parted.compile("sgd", "mse")
+        assert [each.shape for each in parted.predict(x)] == [(20, 1), (20, 2)]
+    with pytest.raises(ValueError, match="outside of"):
+        keras_tests.get_model_type()
+
+
+SEEN: list[object] = []
+
+
+@keras_tests.run_all_keras_modes
+class Cases(keras_tests.TestCase):
+    """A case as TensorFlow's tests of Keras are."""
+
+    __test__ = False  # the test below runs it
+
+    @keras_tests.run_with_all_model_types(exclude_models="sequential")
+    def test_kinds(self):
+        SEEN.append(keras_tests.get_model_type())
+
+    @parameterized.named_parameters(("one", 1), ("two", 2))
+    def test_numbers(self, number):
+        assert not tf.get_default_graph().get_operations() and not keras_tests.should_run_eagerly()
+        tf.constant(number)
+        SEEN.append(number)
+
+    @keras_tests.run_with_all_model_types
+    @parameterized.parameters((5,), (6,))
+    def test_both(self, number):
+        SEEN.append((number, keras_tests.get_model_type()))
+
+    @keras_tests.run_all_keras_modes(always_skip_v1=True)
+    def test_of_tensorflow_2(self):
+        raise AssertionError("it is not run")
+
+
+def test_cases_run_in_a_graph_with_models_of_all_kinds():
+    SEEN.clear()
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Cases).run(result)
+    assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
+    kinds = ["functional", "sequential", "subclass"]
+    expected = [1, 2, "functional", "subclass", *((number, kind) for kind in kinds for number in (5, 6))]
+    assert sorted(SEEN, key=str) == sorted(expected, key=str) and len(result.skipped) >= 1
+
+
+class Shifted(B.Exp):
+    """Not a bijector: its inverse is another's."""
+
+    def _inverse(self, y):
+        return super()._inverse(y) + 1.0
+
+
+def test_bijectors_are_bijective():
+    x, y = np.linspace(-2, 2, 10, dtype=np.float32), np.linspace(0.1, 3, 10, dtype=np.float32)
+    with tf.Session():
+        for bijector in (B.Exp(), B.Softplus(), B.AffineScalar(1.0, -2.0)):
+            bijector_tests.assert_scalar_congruency(bijector, lower_x=-2.0, upper_x=2.0)
+            bijector_tests.assert_bijective_and_finite(bijector, x, y, event_ndims=0, rtol=1e-4, atol=1e-5)
+        with pytest.raises(AssertionError):
+            bijector_tests.assert_scalar_congruency(Shifted(), lower_x=-2.0, upper_x=2.0)
+        with pytest.raises(AssertionError):
+            bijector_tests.assert_bijective_and_finite(Shifted(), x, y, event_ndims=0)
+        with pytest.raises(AssertionError, match="not all finite"):
+            bijector_tests.assert_bijective_and_finite(B.Exp(), x, -y, event_ndims=0)
