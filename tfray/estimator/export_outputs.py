@@ -37,11 +37,11 @@ class ClassificationOutput(ExportOutput):
 
     def __init__(self, scores: Tensor | None = None, classes: Tensor | None = None) -> None:
         if scores is not None and not (isinstance(scores, Tensor) and scores.dtype.is_floating):
-            raise ValueError(f"ClassificationOutput: scores is {scores!r}, expected a float tensor")
+            raise ValueError(f"Classification scores must be a float32 Tensor; got {scores!r}")
         if classes is not None and not (isinstance(classes, Tensor) and classes.dtype.kind == "string"):
-            raise ValueError(f"ClassificationOutput: classes is {classes!r}, expected a string tensor")
+            raise ValueError(f"Classification classes must be a string Tensor; got {classes!r}")
         if scores is None and classes is None:
-            raise ValueError("ClassificationOutput needs scores, classes, or both")
+            raise ValueError("At least one of scores and classes must be set.")
         self._scores = scores
         self._classes = classes
 
@@ -73,7 +73,7 @@ class RegressionOutput(ExportOutput):
 
     def __init__(self, value: Tensor) -> None:
         if not (isinstance(value, Tensor) and value.dtype.is_floating):
-            raise ValueError(f"RegressionOutput: value is {value!r}, expected a float tensor")
+            raise ValueError(f"Regression output value must be a float32 Tensor; got {value!r}")
         self._value = value
 
     @property
@@ -102,9 +102,9 @@ class PredictOutput(ExportOutput):
         found = dict(outputs) if isinstance(outputs, Mapping) else {self._SINGLE_NAME: outputs}
         for name, tensor in found.items():
             if not isinstance(name, str):
-                raise ValueError(f"PredictOutput: a name is {name!r}, expected text")
+                raise ValueError(f"Prediction output key must be a string; got {name!r}")
             if not isinstance(tensor, (Tensor, Variable)):
-                raise ValueError(f"PredictOutput: {name!r} is {tensor!r}, expected a tensor")
+                raise ValueError(f"Prediction output value must be a Tensor; got {tensor!r} for {name!r}")
         self._outputs = found
 
     @property
