@@ -457,6 +457,8 @@ def reverse_sequence(
 
 def _reverse_sequence_kernel(ctx: KernelContext, input: Array, seq_lengths: Array) -> Array:
     xp, time, batch = ctx.xp, ctx.attr("seq_dim") % input.ndim, ctx.attr("batch_dim") % input.ndim
+    if time == batch:
+        raise InvalidArgumentError(f"batch_dim == seq_dim == {time}: one dimension cannot be both batch and time")
     steps = input.shape[time]
     if seq_lengths.shape != (input.shape[batch],) or (
         xp is np and seq_lengths.size and (seq_lengths.max() > steps or seq_lengths.min() < 0)
@@ -476,9 +478,10 @@ def _reverse_sequence_shape(op: Operation) -> list[TensorShape]:
     lengths.assert_has_rank(1)
     if shape.rank is None:
         return [UNKNOWN]
-    time, batch = (normalize_axis(op.attr(name), shape.rank) for name in ("seq_dim", "batch_dim"))
-    if time == batch:
-        raise ValueError(f"reverse_sequence: dimension {time} cannot be both batch and time")
+    time, batch = op.attr("seq_dim"), op.attr("batch_dim")
+    for name, axis in (("batch_dim", batch), ("seq_dim", time)):
+        if axis >= shape.rank:
+            raise InvalidArgumentError(f"{name} must be < input rank: {axis} vs. {shape.rank}")
     size = lengths.with_rank(1)[0]
     return [shape.merge_with([size if i == batch else None for i in range(shape.rank)])]
 

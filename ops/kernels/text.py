@@ -134,5 +134,6 @@ def _number(value: np.floating[Any], digits: int, exact: int) -> str:
 def check_unit(unit: object, what: str) -> str:
     """One of `UNITS`. Raises `InvalidArgumentError` for anything else."""
     if unit not in UNITS:
-        raise InvalidArgumentError(f"{what}: unit is {unit!r}, expected one of {', '.join(UNITS)}")
+        known = ", ".join(f'"{each}"' for each in UNITS)
+        raise InvalidArgumentError(f"Attr 'unit' of {what!r} Op passed string {unit!r} not in: {known}")
     return str(unit)

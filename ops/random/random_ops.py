@@ -480,7 +480,10 @@ def random_poisson(
         name: Name of the operation.
 
     Returns:
-        Shape ``shape + lam.shape``.
+        Shape ``shape + lam.shape``. An infinite rate gives not-a-number.
+
+    Raises:
+        InvalidArgumentError: A rate is negative or not a number, or infinite for a dtype of integers.
     """
     with get_default_graph().name_scope(name or "random_poisson"):
         return add_op(RANDOM_POISSON, index_tensor(shape), lam, dtype=as_dtype(dtype), **_seed_attrs(seed))
@@ -490,9 +493,13 @@ def _random_poisson_kernel(ctx: KernelContext, shape: Array, rate: Array) -> Arr
     rate = ctx.to_host(rate)
     if (rate < 0).any():
         raise InvalidArgumentError(f"random_poisson: rates must not be negative, found {np.min(rate)}")
-    size = (*host_ints(ctx, shape), *rate.shape)
-    samples = stream_of(ctx).draw(lambda generator: generator.poisson(rate.astype(np.float64), size))
-    return ctx.asarray(np.asarray(samples, ctx.output_dtype()))
+    size, dtype = (*host_ints(ctx, shape), *rate.shape), ctx.output_dtype()
+    is_infinite = np.isinf(rate)
+    if dtype.kind == "i" and is_infinite.any():
+        raise InvalidArgumentError("random_poisson: a rate is infinite, and integers have no value for what it gives")
+    finite = np.where(is_infinite, 0, rate).astype(np.float64)
+    samples = np.asarray(stream_of(ctx).draw(lambda generator: generator.poisson(finite, size)), dtype)
+    return ctx.asarray(np.where(is_infinite, dtype.type(np.nan), samples) if is_infinite.any() else samples)
 
 
 RANDOM_POISSON = register(

@@ -68,13 +68,16 @@ def _decode_raw_kernel(ctx: KernelContext, strings: Array) -> Array:
     dtype = ctx.output_dtype()
     items = strings.reshape(-1).tolist()
     length = len(items[0]) if items else 0
-    other = next((item for item in items if len(item) != length), None)
+    other = next((number for number, item in enumerate(items) if len(item) != length), None)
     if other is not None:
-        raise InvalidArgumentError(f"strings of {length} and of {len(other)} bytes do not make one tensor")
+        raise InvalidArgumentError(
+            f"DecodeRaw requires input strings to all be the same size, but element {other} has size "
+            f"{len(items[0])} != {len(items[other])}"
+        )
     if length % dtype.itemsize:
         raise InvalidArgumentError(
-            f"DecodeRaw has an input that is not a multiple of {dtype.itemsize}: {length} bytes do not divide into "
-            f"numbers of {dtype.itemsize}"
+            f"Input to DecodeRaw has length {length} that is not a multiple of {dtype.itemsize}, the size of "
+            f"{as_dtype(dtype).name}"
         )
     numbers = np.frombuffer(items[0] if len(items) == 1 else b"".join(items), dtype)
     if not ctx.attr("little_endian"):

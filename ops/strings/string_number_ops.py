@@ -220,7 +220,7 @@ def string_to_hash_bucket_strong(
         The shape of the strings, int64.
     """
     if len(key) != 2:
-        raise InvalidArgumentError(f"StringToHashBucketStrong: key has {len(key)} numbers, expected two")
+        raise InvalidArgumentError(f"StringToHashBucketStrong: Key must have 2 elements, not {len(key)}")
     return add_op(
         STRING_TO_HASH_BUCKET_STRONG,
         input,

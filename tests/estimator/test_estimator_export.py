@@ -108,15 +108,15 @@ def test_outputs_that_are_refused():
     numbers, words = tf.constant([[1.0]]), tf.constant([["a"]])
     with pytest.raises(ValueError, match="At least one of scores and classes must be set"):
         export.ClassificationOutput()
-    with pytest.raises(ValueError, match="Classification scores must be a float32 Tensor"):
+    with pytest.raises(ValueError, match="Classification scores must be a float32 Tensor; got"):
         export.ClassificationOutput(scores=words)
-    with pytest.raises(ValueError, match="Classification classes must be a string Tensor"):
+    with pytest.raises(ValueError, match="Classification classes must be a string Tensor; got"):
         export.ClassificationOutput(classes=numbers)
-    with pytest.raises(ValueError, match="Regression output value must be a float32 Tensor"):
+    with pytest.raises(ValueError, match="Regression output value must be a float32 Tensor; got"):
         export.RegressionOutput(words)
-    with pytest.raises(ValueError, match="Prediction output value must be a Tensor"):
+    with pytest.raises(ValueError, match="Prediction output value must be a Tensor; got 1"):
         export.PredictOutput({"a": 1})
-    with pytest.raises(ValueError, match="Prediction output key must be a string"):
+    with pytest.raises(ValueError, match="Prediction output key must be a string; got 1"):
         export.PredictOutput({1: numbers})
     assert list(export.PredictOutput(numbers).outputs) == ["output"]
     assert list(export.PredictOutput({("a", "b"): numbers}).outputs) == ["a/b"]

@@ -58,6 +58,22 @@ WHILE_BUILDING = {
         lambda: Defun(tf.int32)(lambda a: a + 1)(1, device="/cpu:0"),
         "Unknown keyword arguments",
     ),
+    "string_to_hash_bucket_strong": (
+        lambda: tf.strings.to_hash_bucket_strong(["a"], 10, key=[98765]),
+        "Key must have 2 elements",
+    ),
+    "string_length": (
+        lambda: tf.strings.length(["a"], unit="XYZ"),
+        "Attr 'unit' of 'StringLength' Op passed string 'XYZ' not in: \"BYTE\", \"UTF8_CHAR\"",
+    ),
+    "reverse_sequence along steps": (
+        lambda: tf.reverse_sequence([[1, 2], [3, 4]], [2, 2], seq_axis=2),
+        "seq_dim must be < input rank",
+    ),
+    "reverse_sequence of batches": (
+        lambda: tf.reverse_sequence([[1, 2], [3, 4]], [2, 2], seq_axis=1, batch_axis=3),
+        "batch_dim must be < input rank",
+    ),
     "more names than results": (
         lambda: Defun(tf.int32, out_names=["a", "b"])(lambda a: a)(1),
         "output names must be either empty or equal in size to outputs",
@@ -300,7 +316,18 @@ WHILE_RUNNING = {
         lambda: tf.nn.bias_add(unknown([[1.0, 2.0]]), unknown([1.0])),
         "Must provide as many biases as the last dimension of the input tensor",
     ),
-    "decode_raw": (lambda: tf.decode_raw(unknown(b"abc"), tf.int32), "that is not a multiple of 4"),
+    "decode_raw": (
+        lambda: tf.decode_raw(unknown(b"abc"), tf.int32),
+        "Input to DecodeRaw has length 3 that is not a multiple of 4, the size of int32",
+    ),
+    "decode_raw of several lengths": (
+        lambda: tf.decode_raw(unknown([b"longer", b"short"]), tf.uint8),
+        "DecodeRaw requires input strings to all be the same size, but element 1 has size 6 != 5",
+    ),
+    "reverse_sequence along the batch": (
+        lambda: tf.reverse_sequence(unknown([[1, 2], [3, 4]]), unknown([2, 2]), seq_axis=0),
+        "batch_dim == seq_dim == 0",
+    ),
     "range": (lambda: tf.range(unknown(0), unknown(5), unknown(0)), "Requires delta != 0"),
     "matrix_diag of a scalar": (lambda: tf.matrix_diag(unknown(0.0)), "must be at least 1-dim"),
     "matrix_diag_part of a scalar": (lambda: tf.matrix_diag_part(unknown(0.0)), "input must be at least 2-dim"),

@@ -25,6 +25,17 @@ def test_numbers_within_a_tolerance_and_in_buckets():
         internals.bucketize(numbers, [0, 8, 3])
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int64, np.float16, np.float64])
+def test_eight_comparisons_make_a_byte(dtype):
+    numbers = np.random.default_rng(1).standard_normal((3, 32)) * 5
+    numbers = numbers > 0 if dtype == np.bool_ else numbers.astype(dtype)
+    packed = internals.compare_and_bitpack(numbers, dtype(0))
+    assert packed.shape == (3, 4) and packed.dtype == tf.uint8
+    assert value(packed).tolist() == np.packbits(numbers > 0).reshape(3, 4).tolist()
+    with pytest.raises(ValueError, match="Expected last dimension to be a multiple of 8, not 30"):
+        internals.compare_and_bitpack(numbers[:, 2:], dtype(0))
+
+
 def test_a_tensor_as_slices_is_the_same_tensor():
     tensor = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     slices = internals.as_indexed_slices(tensor)

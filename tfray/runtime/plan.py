@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from tfray.bulk import making_much
 from tfray.errors import InvalidArgumentError, OpError
+from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import from_graph_def
 from tfray.framework.region import ops_within
-from tfray.framework.tensor_list import TensorList
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.codegen import CompiledBody
@@ -271,6 +271,8 @@ class Plan:
         self._on_host = self._kept_on_host()
         self._feeds_on_host = [tensor in self._on_host for tensor in self._fed]
         self._keys_on_host = {op.attr("key") for op in self.recvs if op.outputs[0] in self._on_host}
+        # Lists of tensors and datasets are objects, which no device has in an array.
+        self._keys_of_objects = {op.attr("key") for op in self.recvs if op.outputs[0].dtype is dtypes.variant}
 
     def _kept_on_host(self) -> set[Tensor]:
         """What is fed or received, and read on the host of a GPU: it waits there."""
@@ -293,7 +295,7 @@ class Plan:
 
     def received(self, key: str, value: Any) -> Any:
         """A tensor that another device sent, likewise. Of what comes from replicas, each tensor."""
-        if isinstance(value, TensorList):
+        if key in self._keys_of_objects:
             return value
         place = self.device.to_host if key in self._keys_on_host else self.device.asarray
         return Contributions(map(place, value), value.replicas) if isinstance(value, Contributions) else place(value)

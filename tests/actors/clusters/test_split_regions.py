@@ -190,6 +190,19 @@ def test_turns_overlap():
     assert late == [False] * 6
 
 
+def test_a_dataset_goes_from_one_device_to_another():
+    dataset = tf.data.Dataset.from_tensors(1)
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        for device in LOCAL[:2]:
+            with tf.device(device):
+                number = tf.Variable(10, use_resource=True)
+                dataset = dataset.map(lambda x, number=number: x + number.read_value())
+            session.run(number.initializer)
+        iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+        session.run(iterator.initializer)
+        assert session.run(iterator.get_next()) == 21
+
+
 def test_an_error_in_a_turn_ends_the_step_on_every_device():
     def fail(i):
         if i == 2:

@@ -109,6 +109,13 @@ def test_bounds_may_be_tensors():
     assert fits(numbers[:, 1], stats.norm(7).cdf)
 
 
+def test_an_infinite_rate_gives_no_number():
+    found = interpret(random_ops.random_poisson([np.inf, 2.0], [3], seed=1))
+    assert np.isnan(found[:, 0]).all() and np.isfinite(found[:, 1]).all()
+    with pytest.raises(InvalidArgumentError, match="a rate is infinite"):
+        interpret(random_ops.random_poisson([np.inf], [3], dtypes.int32, seed=1))
+
+
 def test_poisson():
     numbers = interpret(random_ops.random_poisson([1.5, 30.0], [20000], seed=1))
     assert numbers.shape == (20000, 2)

@@ -41,6 +41,32 @@ def bucketize(input: TensorLike, boundaries: Sequence[float], name: str | None =
         return tf.reduce_sum(tf.cast(reached, tf.int32), -1)
 
 
+def compare_and_bitpack(input: TensorLike, threshold: TensorLike, name: str | None = None) -> Tensor:
+    """Which numbers exceed `threshold`, a scalar: eight of them in a byte, the first in its highest bit.
+
+    Args:
+        input: Shape ``[..., n]``, where 8 divides n. Of a bool tensor the elements themselves are packed.
+        threshold: A scalar of the same dtype.
+        name: Name of the operations.
+
+    Returns:
+        Shape ``[..., n / 8]``, dtype uint8.
+
+    Raises:
+        InvalidArgumentError: 8 does not divide the last dimension.
+    """
+    with tf.name_scope(name, "CompareAndBitpack"):
+        input = tf.convert_to_tensor(input, name="input")
+        exceeds = input if input.dtype == tf.bool else input > tf.convert_to_tensor(threshold, input.dtype)
+        size = input.shape.with_rank_at_least(1)[-1].value
+        if size is not None and size % 8:
+            raise InvalidArgumentError(f"Expected last dimension to be a multiple of 8, not {size}")
+        byte = tf.reshape(tf.cast(exceeds, tf.int32), tf.concat([tf.shape(input)[:-1], [-1, 8]], 0))
+        packed = tf.cast(tf.reduce_sum(byte * [128, 64, 32, 16, 8, 4, 2, 1], -1), tf.uint8)
+        packed.set_shape(input.shape[:-1].concatenate([None if size is None else size // 8]))
+        return packed
+
+
 def as_indexed_slices(x: Any, optimize: bool = True) -> IndexedSlices:
     """A tensor as `IndexedSlices` of all its rows; one that is such already as it is. `optimize` has no effect.
 
