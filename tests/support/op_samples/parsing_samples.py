@@ -315,7 +315,10 @@ ERRORS = (
     ]
     + [
         OpError("DecodeRaw", lambda s: decoding_ops.decode_raw(s, dtypes.int32), [given], match, at_run=True)
-        for given, match in [(strings(b"abc"), "3 bytes do not divide"), (strings(b"ab", b"a"), "2 and of 1 bytes")]
+        for given, match in [
+            (strings(b"abc"), "length 3 that is not a multiple of 4"),
+            (strings(b"ab", b"a"), "element 1 has size 2 != 1"),
+        ]
     ]
     + [
         OpError(

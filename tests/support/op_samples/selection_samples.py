@@ -685,6 +685,7 @@ ERRORS = [
         lambda x, n: array_ops.reverse_sequence(x, n, 0),
         [grid(2, 3), ints(1, 2)],
         "both batch and time",
+        at_run=True,
     ),
     OpError(
         "ReverseSequence",

@@ -600,6 +600,6 @@ ERRORS = [
         "StringToHashBucketStrong",
         lambda x: string_number_ops.string_to_hash_bucket_strong(x, 3, [1]),
         [SQUARE],
-        "expected two",
+        "Key must have 2 elements",
     ),
 ]
