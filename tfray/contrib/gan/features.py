@@ -13,6 +13,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import RandomShuffleQueue
+from tfray.library.layers.keras_layer import weight_getter
 from tfray.library.layers.slim_functions import flatten, linear
 from tfray.library.variables.initializers import ones_initializer, random_normal_initializer, zeros_initializer
 from tfray.library.variables.variable_scope import get_variable, get_variable_scope, variable_scope
@@ -277,8 +278,12 @@ def keras_spectral_normalization(
         power_iteration_rounds: Likewise.
     """
     getter = spectral_normalization_custom_getter(name_filter, power_iteration_rounds)
-    with variable_scope(get_variable_scope(), custom_getter=getter, auxiliary_name_scope=False):
-        yield
+    token = weight_getter.set(getter)
+    try:
+        with variable_scope(get_variable_scope(), custom_getter=getter, auxiliary_name_scope=False):
+            yield
+    finally:
+        weight_getter.reset(token)
 
 
 # -- normalization -------------------------------------------------------------------------------------

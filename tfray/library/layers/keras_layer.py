@@ -12,6 +12,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -44,6 +45,9 @@ from tfray.library.variables.variable_store import Reuse, VariableRequest, Varia
 from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
+
+weight_getter: Final[ContextVar[Callable[..., Any] | None]] = ContextVar("weight_getter", default=None)
+"""What gives the weights of layers of `tf.keras`, as a ``custom_getter`` gives the variables of a scope."""
 
 
 class Layer(Described):
@@ -384,7 +388,7 @@ class Layer(Described):
         }
         if self._owns_variables:
             with graph.name_scope(None):
-                variable = VariableStore().get(VariableRequest(full_name, **settings))
+                variable = VariableStore().get(VariableRequest(full_name, **settings), weight_getter.get())
         else:
             inside, own = get_variable_scope().name == scope, self.first_scope(None)
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
