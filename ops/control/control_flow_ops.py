@@ -301,7 +301,7 @@ def case(
     graph = get_default_graph()
     with graph.name_scope(name or "case"):
         predicates = [convert_to_tensor(pred, dtypes.bool_) for pred, _ in pairs]
-        checks = [_at_most_one(predicates)] if exclusive and len(pairs) > 1 else []
+        checks = [at_most_one(predicates)] if exclusive and len(pairs) > 1 else []
         functions = [function for _, function in pairs]
         if default is None:
             # Without a default, the last function is also the branch for "none holds", and an assertion fails then.
@@ -372,7 +372,8 @@ def _first_that_holds(pairs: list[tuple[Tensor, Callable[[], Any]]], default: Ca
     return cond(pred, function, otherwise, strict=strict)
 
 
-def _at_most_one(predicates: list[Tensor]) -> Operation:
+def at_most_one(predicates: list[Tensor]) -> Operation:
+    """An operation that fails the step when more than one of some predicates, two or more, holds."""
     seen, clash = predicates[0], logical_and(predicates[0], predicates[1])
     for pred in predicates[1:]:
         clash = clash if pred is predicates[1] else reduce_any([clash, logical_and(seen, pred)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor, get_default_graph
@@ -53,11 +53,9 @@ class name_scope:
         self._entered.pop().__exit__(*raised)
 
 
-@contextmanager
-def op_scope(values: Iterable[Any] | None, name: str | None, default_name: str | None = None) -> Iterator[str]:
+def op_scope(values: Iterable[Any] | None, name: str | None, default_name: str | None = None) -> name_scope:
     """The older form of `name_scope`: `values` come first."""
-    with name_scope(name, default_name, values) as scope:
-        yield scope
+    return name_scope(name, default_name, values)
 
 
 def _graph_of(values: Iterable[Any] | None) -> Graph | None:

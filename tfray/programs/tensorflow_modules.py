@@ -139,6 +139,7 @@ class TensorFlow(MetaPathFinder, Loader):
     """
 
     def __init__(self, version: str, older: Mapping[str, Any]) -> None:
+        # Versions are found as names of older versions are: before what tfray has under these names.
         released = {"VERSION": version, "GIT_VERSION": f"v{version}"}
         self._older: dict[str, Any] = dict(released)
         for path in ("", "compat.v2."):

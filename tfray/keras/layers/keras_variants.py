@@ -19,7 +19,6 @@ class InKeras:
 
     _first_number: ClassVar[int] = 0
     _in_collections: ClassVar[bool] = False
-    _has_variable_scope: ClassVar[bool] = False
     _takes_images: ClassVar[bool] = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -17,12 +17,12 @@ from tfray.library.variables.variable_store import Reuse
 class Layer(keras_layer.Layer):
     """A layer of ``tf.layers``, which models of ``tf.keras`` take too; see `tf.keras.layers.Layer`.
 
+    The first call opens a variable scope, named after the layer or by ``scope=``, in which its variables are.
     Its losses go to ``GraphKeys.REGULARIZATION_LOSSES`` and its updates to ``GraphKeys.UPDATE_OPS``.
     """
 
     _first_number: ClassVar[int] = 1
     _in_collections: ClassVar[bool] = True
-    _has_variable_scope: ClassVar[bool] = True
 
 
 def checked_shape(

@@ -61,13 +61,14 @@ class Layer(Described):
             def call(self, inputs):
                 return inputs * self.factor
 
-    A layer is called with its inputs. The first call opens a variable scope, runs `build` with the shape of the
+    A layer is called with its inputs. Each call opens a name scope. The first one runs `build` with the shape of the
     inputs and then `call`; further calls run `call` alone, and so use the same variables. Variables and layers that
     are attributes of a layer, or stand in lists and dictionaries that are, count as its own.
 
     Args:
         trainable: Whether optimizers are to change the variables.
-        name: Name of the variable scope, made unique; by default that of the class, ``max_pooling2d``.
+        name: Name of the layer and of the name scopes of its calls; by default that of the class, ``max_pooling2d``,
+            made unique.
         dtype: Dtype of variables; when None that of the first inputs if they are floating, else of the variable scope.
         activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
         input_shape: Shape of one example, for the first layer of a `Sequential` model.
@@ -93,7 +94,6 @@ class Layer(Described):
     _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
-    _has_variable_scope: ClassVar[bool] = False  # or its variables are its own, named by name scopes alone
     _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
 
     def __init__(
@@ -135,7 +135,7 @@ class Layer(Described):
         self._updates: list[Any] = []
         self._metric_records: dict[str, tuple[str, Any, Tensor]] = {}
         self._recorded_calls: list[tuple[Any, Any]] = []
-        self._owns_variables = is_keras_style() or not self._has_variable_scope
+        self._owns_variables = is_keras_style() or not self._in_collections
         if is_keras_style():
             refuse_in_keras_style(scope=_scope, reuse=_reuse)
         if _scope:

@@ -8,14 +8,12 @@ from typing import Any
 from tfray.errors import ArgumentError
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import bool_, int32
+from tfray.framework.dtypes import bool_
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.scopes import control_dependencies, name_scope
-from tfray.ops.arrays.join_ops import stack
-from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.checks.print_assert_ops import Assert
-from tfray.ops.math.comparison_ops import less_equal
-from tfray.ops.math.reduction_ops import reduce_any, reduce_sum
+from tfray.ops.control.control_flow_ops import at_most_one
+from tfray.ops.math.reduction_ops import reduce_any
 
 
 def case_helper(
@@ -52,14 +50,10 @@ def case_helper(
     with name_scope(name, "case", [pred for pred, _ in pairs]):
         preds, checks = [convert_to_tensor(pred, bool_) for pred, _ in pairs], []
         if exclusive and len(pairs) > 1:
-            is_one = less_equal(reduce_sum(cast(stack(preds), int32)), 1)
-            checks.append(
-                Assert(is_one, ["Input error: exclusive=True: more than 1 conditions evaluated as True:", *preds], 10)
-            )
+            checks.append(at_most_one(preds))
         chosen = default
         if chosen is None:
-            holds = reduce_any(stack(preds))
-            checks.append(Assert(holds, ["Input error: None of conditions evaluated as True:", *preds], 10))
+            checks.append(Assert(reduce_any(preds), ["Input error: None of conditions evaluated as True:", *preds], 10))
             chosen = pairs.pop()[1]
         for pred, function in reversed(pairs):
             chosen = _choice(cond_fn, pred, function, chosen, cond_kwargs)
