@@ -2,9 +2,10 @@
 
     python scripts/tensorflow_names.py FOLDER
 
-FOLDER is `tensorflow_core` of the unpacked wheel of TensorFlow 1.15.0. Its sources are read, and not executed: what is
-written are names. `tests/golden/tensorflow_1_15.txt` comes of it, which has a line for each public name outside of
-`tf.keras`, `tf.estimator` and `tf.raw_ops`.
+FOLDER is `tensorflow_core` of the unpacked wheel of TensorFlow 1.15.0, with `tensorflow_estimator` 1.15 beside it. The
+sources are read, and not executed: what is written are names. `tests/golden/tensorflow_1_15.txt` comes of it, which has
+a line for each public name outside of `tf.raw_ops`, and one for each method that a public class has of itself, or of a
+class that is not public.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SURFACE = ROOT / "tests" / "golden" / "tensorflow_1_15.txt"
-LEFT_OUT = ("keras", "estimator", "raw_ops", "compat")
+LEFT_OUT = ("raw_ops", "compat")
 """Parts of the public interface that are not in the list of names."""
 
 Definition = tuple[str, str]
@@ -26,10 +27,10 @@ Definition = tuple[str, str]
 
 
 class Sources:
-    """What the modules of an unpacked wheel define and import.
+    """What the modules of unpacked wheels define and import.
 
     Args:
-        folder: `tensorflow_core`, which stands for the package `tensorflow`.
+        folder: `tensorflow_core`, which stands for the package `tensorflow`; other packages lie beside it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,8 +39,8 @@ class Sources:
     @functools.cache  # noqa: B019
     def file(self, module: str) -> Path | None:
         """The file of a module such as ``tensorflow.python.ops.array_ops``; None if there is none."""
-        parts = module.split(".")[1:]
-        path = self.folder.joinpath(*parts)
+        package, *parts = module.split(".")
+        path = (self.folder if package == "tensorflow" else self.folder.parent / package).joinpath(*parts)
         if module == "tensorflow":
             return None
         for found in (path.with_suffix(".py"), path / "__init__.py"):
@@ -130,6 +131,23 @@ class Sources:
                 return found
         return None
 
+    def methods(self, module: str, name: str, others: Set[Definition], depth: int = 0) -> dict[str, list[str]]:
+        """The public methods of a class, those of its bases too but for the classes `others`, with their parameters."""
+        node = self.bound(module)[0].get(name)
+        found: dict[str, list[str]] = {}
+        if not isinstance(node, ast.ClassDef) or depth > 10:
+            return found
+        for base in reversed(node.bases):
+            there = self._named(module, base)
+            if there and there not in others:
+                found |= self.methods(*there, others, depth + 1)
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef) and (each.name == "__call__" or not each.name.startswith("_")):
+                marks = {ast.unparse(mark).rpartition(".")[2] for mark in each.decorator_list}
+                if not marks & {"property", "setter", "abstractproperty"}:
+                    found[each.name] = _listed(each)[0 if "staticmethod" in marks else 1 :]
+        return found
+
     def _named(self, module: str, node: ast.expr) -> Definition | None:
         if isinstance(node, ast.Name):
             return self.definition(module, node.id)
@@ -159,12 +177,17 @@ def _fields(node: ast.expr) -> list[str] | None:
 def public_names(sources: Sources) -> dict[str, Definition | None]:
     """Every public name without ``tf.``, and where it is defined; None for namespaces."""
     found: dict[str, Definition | None] = {}
-    root = sources.folder / "_api" / "v1"
-    for path in sorted(root.rglob("__init__.py")):
-        parts = path.relative_to(root).parts[:-1]
-        if not set(parts) & set(LEFT_OUT):
-            _read_api(sources, path, ".".join(parts), found)
-    _read_api(sources, root / "v1.py", "", found)
+    roots = {
+        "": sources.folder / "_api" / "v1",
+        "keras": sources.folder / "python" / "keras" / "api" / "_v1" / "keras",
+        "estimator": sources.folder.parent / "tensorflow_estimator" / "_api" / "v1" / "estimator",
+    }
+    for prefix, root in roots.items():
+        for path in sorted(root.rglob("__init__.py")):
+            parts = path.relative_to(root).parts[:-1]
+            if not set(parts) & set(LEFT_OUT):
+                _read_api(sources, path, ".".join(filter(None, (prefix, *parts))), found)
+    _read_api(sources, roots[""] / "v1.py", "", found)
     return found
 
 
@@ -175,17 +198,21 @@ def _read_api(sources: Sources, path: Path, prefix: str, found: dict[str, Defini
                 name = alias.asname or alias.name
                 if name.startswith("_") or node.module == "__future__" or (not prefix and name in LEFT_OUT):
                     continue
-                is_module = node.module.startswith("tensorflow._api")
+                is_module = "api.v1" in node.module or "api._v1" in node.module
                 here = None if is_module else (sources.definition(node.module, alias.name) or (node.module, alias.name))
                 found[f"{prefix}.{name}".lstrip(".")] = here
 
 
 def surface(sources: Sources, names: dict[str, Definition | None]) -> list[str]:
-    """A line for each public name: with parameters in parentheses for what can be called."""
+    """A line for each public name and each method: with parameters in parentheses for what can be called."""
     lines = []
+    public = {definition for definition in names.values() if definition}
     for name, definition in sorted(names.items()):
         parameters = sources.parameters(*definition) if definition else None
         lines.append(f"tf.{name}" if parameters is None else f"tf.{name}({', '.join(parameters)})")
+        if definition:
+            methods = sources.methods(*definition, public - {definition})
+            lines += [f"tf.{name}.{method}({', '.join(each)})" for method, each in sorted(methods.items())]
     return lines
 
 

@@ -98,10 +98,10 @@ class RegisterGradient:
             raise TypeError(f"RegisterGradient: op_type is {op_type!r}, expected the name of a type of operations")
         self._op_type = op_type
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Register `function`. Raises `KeyError` when the name has a gradient already."""
-        _register(self._op_type, function)
-        return function
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Register `f`. Raises `KeyError` when the name has a gradient already."""
+        _register(self._op_type, f)
+        return f
 
 
 def NotDifferentiable(op_type: str) -> None:

@@ -366,7 +366,7 @@ T, P = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32), np.array([[0.25, 0.75], [
         ("binary_crossentropy", -(T * np.log(P) + (1 - T) * np.log(1 - P)).mean(1)),
         ("categorical_crossentropy", -(T * np.log(P)).sum(1)),
         ("kullback_leibler_divergence", -(T * np.log(P)).sum(1)),
-        ("cosine_proximity", -(T * P).sum(1) / np.linalg.norm(P, axis=1)),
+        ("cosine_proximity", (T * P).sum(1) / np.linalg.norm(P, axis=1)),
     ],
 )
 def test_losses(name, expected):

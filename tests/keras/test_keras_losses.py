@@ -34,7 +34,7 @@ OBJECTS = {
     "SquaredHinge": ({}, (np.maximum(1 - (2 * TARGETS - 1) * PREDICTED, 0) ** 2).mean(-1)),
     "Poisson": ({}, (PREDICTED - TARGETS * np.log(PREDICTED)).mean(-1)),
     "LogCosh": ({}, np.log(np.cosh(PREDICTED - TARGETS)).mean(-1)),
-    "CosineSimilarity": ({}, -(unit(PREDICTED) * unit(TARGETS)).sum(-1)),
+    "CosineSimilarity": ({}, (unit(PREDICTED) * unit(TARGETS)).sum(-1)),
     "CategoricalHinge": (
         {},
         np.maximum(((1 - TARGETS) * PREDICTED).max(-1) - (TARGETS * PREDICTED).sum(-1) + 1, 0),

@@ -160,7 +160,11 @@ def list_field(dtype: DType) -> Field:
 
 
 def make_tensor_proto(
-    values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
+    values: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
 ) -> TensorProto:
     """A message that holds a tensor.
 
@@ -169,19 +173,24 @@ def make_tensor_proto(
         dtype: Dtype of the tensor; that of `values` when None.
         shape: Shape of the tensor. Where it has more elements than `values`, the last one stands for the others.
         verify_shape: Refuse values of another shape than `shape`.
+        allow_broadcast: Whether one value may stand for all elements, and other values may not be fewer than these.
 
     Raises:
+        ValueError: `verify_shape` and `allow_broadcast` are both set.
         InvalidArgumentError: The values do not fit the dtype, or are more than the shape has.
         ArgumentError: They have another shape than `shape`, and `verify_shape` is set.
     """
     if isinstance(values, TensorProto):
         return values
+    if allow_broadcast and verify_shape:
+        raise ValueError("allow_broadcast and verify_shape are not both allowed.")
     wanted = None if dtype is None else as_dtype(dtype)
     array = make_array(values, wanted)
     sizes = tuple(array.shape) if shape is None else TensorShape(shape).whole()
     if sizes is None:
         raise InvalidArgumentError(f"a message needs a shape that is known, got {shape}")
-    if verify_shape and array.shape != sizes:
+    is_too_short = allow_broadcast and array.shape not in ((), (1,)) and array.size != math.prod(sizes)
+    if is_too_short or (verify_shape and array.shape != sizes):
         raise ArgumentError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
     if array.size > math.prod(sizes):
         raise InvalidArgumentError(

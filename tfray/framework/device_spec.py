@@ -39,25 +39,25 @@ class DeviceSpec:
         super().__setattr__(name, value.upper() if is_old else value)
 
     @classmethod
-    def from_string(cls, name: str) -> DeviceSpec:
+    def from_string(cls, spec: str) -> DeviceSpec:
         """Parse a full or partial device name; ``""`` names every device.
 
         Raises:
-            ValueError: `name` is not a device name.
+            ValueError: `spec` is not a device name.
         """
-        spec = cls()
-        for part in name.split("/"):
+        found = cls()
+        for part in spec.split("/"):
             match = re.fullmatch(_PART, part)
             if match is None:
                 key, _, value = part.partition(":")
                 is_number = key in ("replica", "task")
                 reason = f"invalid literal for int(): {value!r}" if is_number else f"Unknown attribute: {key!r}"
                 raise ValueError(
-                    f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found "
+                    f"{spec!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found "
                     f"{part!r} ({reason})"
                 )
-            spec._take_part(match, name)
-        return spec
+            found._take_part(match, spec)
+        return found
 
     def _take_part(self, match: re.Match[str], name: str) -> None:
         found = {field: text for field, text in match.groupdict().items() if text is not None}

@@ -677,13 +677,13 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         return self._scope.name.rstrip("/")
 
     @contextmanager
-    def device(self, device: DeviceLike | None) -> Iterator[None]:
+    def device(self, device_name_or_function: DeviceLike | None) -> Iterator[None]:
         """Ask for a device for new operations: a name, possibly partial, or a function of the operation.
 
         None drops every enclosing scope. Inner scopes override outer ones field by field. A function sees in
         ``op.device`` what the scopes inside it ask for, and what it returns stands in place of that.
         """
-        outer = self._devices
+        outer, device = self._devices, device_name_or_function
         if device is None:
             self._devices = []
         elif callable(device):
@@ -754,9 +754,10 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         return self._attr_scope
 
     @contextmanager
-    def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
+    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
         """Let new operations of the given types use the gradient registered under another name."""
-        with self.attr_scope({"_gradient_overrides": {**self._attr_scope.get("_gradient_overrides", {}), **overrides}}):
+        merged = {**self._attr_scope.get("_gradient_overrides", {}), **op_type_map}
+        with self.attr_scope({"_gradient_overrides": merged}):
             yield
 
     def extra(self, key: str, factory: Callable[[], Any]) -> Any:

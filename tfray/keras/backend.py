@@ -8,6 +8,7 @@ from typing import Any
 
 from tfray.framework import nest
 from tfray.framework.graph import Tensor, get_default_graph, reset_default_graph
+from tfray.framework.scopes import name_scope as name_scope
 from tfray.gradients import gradients as gradients_of
 from tfray.keras.convolution_functions import (
     batch_normalization,
@@ -213,11 +214,6 @@ def phase_feed(training: bool) -> dict[Tensor, Any]:
 def backend() -> str:
     """``tensorflow``."""
     return "tensorflow"
-
-
-def name_scope(name: str) -> Any:
-    """A context manager that names operations; see `tf.name_scope`."""
-    return get_default_graph().name_scope(name)
 
 
 def reset_uids() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
 
 import numpy as np
 
@@ -23,9 +26,13 @@ from tfray.ops.system.summary_ops import encode_image, make_histogram
 # fmt: off
 __all__ = [
     "BaseLogger", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
-    "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard", "TerminateOnNaN",
+    "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "RemoteMonitor", "TensorBoard",
+    "TerminateOnNaN",
 ]
 # fmt: on
+
+_PATIENCE_S: Final = 10.0
+"""How long a server may take to answer."""
 
 
 class Callback:
@@ -166,9 +173,29 @@ class History(Callback):
 
 
 class LambdaCallback(Callback):
-    """Calls functions: arguments are named as the methods of `Callback`."""
+    """Calls functions: arguments are named as the methods of `Callback`.
 
-    def __init__(self, **functions: Callable[..., None]) -> None:
+    Args:
+        on_epoch_begin: Called with the number of the epoch and its logs.
+        on_epoch_end: Likewise.
+        on_batch_begin: Called with the number of the batch and its logs.
+        on_batch_end: Likewise.
+        on_train_begin: Called with logs.
+        on_train_end: Likewise.
+        **functions: Functions for further methods, by their names.
+    """
+
+    def __init__(
+        self,
+        on_epoch_begin: Callable[..., None] | None = None,
+        on_epoch_end: Callable[..., None] | None = None,
+        on_batch_begin: Callable[..., None] | None = None,
+        on_batch_end: Callable[..., None] | None = None,
+        on_train_begin: Callable[..., None] | None = None,
+        on_train_end: Callable[..., None] | None = None,
+        **functions: Callable[..., None],
+    ) -> None:
+        functions |= {name: each for name, each in locals().items() if name.startswith("on_") and each is not None}
         for name, function in functions.items():
             if function is not None:
                 setattr(self, name, function)
@@ -338,13 +365,17 @@ class EarlyStopping(Callback):
         """The best number so far."""
         return self._best.value
 
+    def get_monitor_value(self, logs: dict[str, Any] | None) -> Any:
+        """The number that is looked at; None, with a warning, where it was not logged."""
+        return _monitored(logs, self.monitor, "Early stopping conditioned on metric")
+
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._best = _Best(*self._settings)
         self.wait = self.stopped_epoch = 0
         self.best_weights: list[Any] | None = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        value = _monitored(logs, self.monitor, "Early stopping conditioned on metric")
+        value = self.get_monitor_value(logs)
         if value is None:
             return
         if self._best.improves(value):
@@ -531,12 +562,12 @@ class ReduceLROnPlateau(Callback):
             logs["lr"] = before
         if value is None:
             return
-        if self.cooldown_counter > 0:
+        if self.in_cooldown():
             self.cooldown_counter -= 1
             self.wait = 0
         if self._best.improves(value):
             self.wait = 0
-        elif self.cooldown_counter <= 0:
+        elif not self.in_cooldown():
             self.wait += 1
             if self.wait >= self.patience and before > self.min_lr:
                 new = max(before * self.factor, self.min_lr)
@@ -544,6 +575,44 @@ class ReduceLROnPlateau(Callback):
                 if self.verbose:
                     print(f"\nEpoch {epoch + 1:05d}: ReduceLROnPlateau reducing learning rate to {new}.")
                 self.cooldown_counter, self.wait = self.cooldown, 0
+
+    def in_cooldown(self) -> bool:
+        """Whether a change was so recent that nothing is waited for."""
+        return self.cooldown_counter > 0
+
+
+class RemoteMonitor(Callback):
+    """Sends what each epoch logs to a server, as JSON by HTTP. A server that cannot be reached is warned of.
+
+    Args:
+        root: Address of the server.
+        path: Where on it.
+        field: Name of the form's field that has the JSON.
+        headers: Headers of HTTP, by their names.
+        send_as_json: Send the JSON alone, not in a form.
+    """
+
+    def __init__(
+        self,
+        root: str = "http://localhost:9000",
+        path: str = "/publish/epoch/end/",
+        field: str = "data",
+        headers: Mapping[str, str] | None = None,
+        send_as_json: bool = False,
+    ) -> None:
+        self.root, self.path, self.field, self.headers = root, path, field, headers
+        self.send_as_json = send_as_json
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        told = json.dumps({"epoch": epoch, **{name: float(value) for name, value in (logs or {}).items()}})
+        body = told if self.send_as_json else urlencode({self.field: told})
+        kind = "application/json" if self.send_as_json else "application/x-www-form-urlencoded"
+        headers = {"Content-Type": kind, **(self.headers or {})}
+        try:
+            with urlopen(Request(self.root + self.path, body.encode(), headers), timeout=_PATIENCE_S):
+                pass
+        except OSError as error:
+            logging.warning("Could not reach RemoteMonitor root server at %s: %s", self.root, error)
 
 
 class TerminateOnNaN(Callback):
@@ -565,8 +634,17 @@ class TensorBoard(Callback):
         histogram_freq: Epochs from one histogram of the weights to the next; 0 for none.
         batch_size: Accepted for Keras's sake.
         write_graph: Write the graph.
+        write_grads: Has to be False: `tf.summary.histogram` of `tf.gradients` shows gradients.
         write_images: Show weights that are matrices as images, with the histograms.
+        embeddings_freq: Has to be 0: ``tf.contrib.tensorboard.plugins.projector`` shows embeddings.
+        embeddings_layer_names: Without embeddings of no effect.
+        embeddings_metadata: Likewise.
+        embeddings_data: Likewise.
         update_freq: ``"epoch"``, ``"batch"``, or a number of examples from one batch that is written to the next.
+        profile_batch: Accepted for Keras's sake: ``tfray timeline`` shows what a step does.
+
+    Raises:
+        InvalidArgumentError: One of these arguments is what it has not to be.
     """
 
     def __init__(
@@ -575,9 +653,21 @@ class TensorBoard(Callback):
         histogram_freq: int = 0,
         batch_size: int = 32,
         write_graph: bool = True,
+        write_grads: bool = False,
         write_images: bool = False,
+        embeddings_freq: int = 0,
+        embeddings_layer_names: Sequence[str] | None = None,
+        embeddings_metadata: Any = None,
+        embeddings_data: Any = None,
         update_freq: str | int = "epoch",
+        profile_batch: int = 2,
     ) -> None:
+        if write_grads:
+            raise InvalidArgumentError("write_grads is True: tf.summary.histogram of tf.gradients shows gradients")
+        if embeddings_freq:
+            raise InvalidArgumentError(
+                f"embeddings_freq is {embeddings_freq}: tf.contrib.tensorboard.plugins.projector shows embeddings"
+            )
         self.log_dir = given_path(log_dir, "log_dir")
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph

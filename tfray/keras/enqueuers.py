@@ -121,13 +121,13 @@ class GeneratorEnqueuer(SequenceEnqueuer):
     """Batches of a generator, until it ends.
 
     Args:
-        generator: The generator.
+        sequence: The generator.
         use_multiprocessing: Accepted for TensorFlow 1's sake: a thread makes the batches.
         random_seed: Accepted for TensorFlow 1's sake.
     """
 
-    def __init__(self, generator: Any, use_multiprocessing: bool = False, random_seed: int | None = None) -> None:
-        super().__init__(generator, use_multiprocessing)
+    def __init__(self, sequence: Any, use_multiprocessing: bool = False, random_seed: int | None = None) -> None:
+        super().__init__(sequence, use_multiprocessing)
         self.random_seed = random_seed
 
     def _fill(self, workers: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfray.errors import DataLossError, NotFoundError
@@ -103,56 +104,32 @@ def load_from_saved_model(saved_model_path: str, custom_objects: Mapping[str, An
 # -- learning rates ------------------------------------------------------------------------------------
 
 
-class _Decay(LearningRateSchedule):
-    """A function of `tf.train`, with its arguments but the step."""
+def _schedule(name: str, function: Callable[..., Tensor]) -> Any:
+    """A class for a function of `tf.train`, with its arguments but the step."""
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "global_step"]
+    signature = inspect.Signature([parameters[0].replace(name="initial_learning_rate"), *parameters[1:]])
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._given = args, {("learning_rate" if k == "initial_learning_rate" else k): v for k, v in kwargs.items()}
+    class Made(LearningRateSchedule):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._given = signature.bind(*args, **kwargs).args
 
-    def _rate(self, function: Any, step: Any) -> Tensor:
-        args, kwargs = self._given
-        rate: Tensor = function(*args[:1], **kwargs, global_step=step) if len(args) < 2 else function(
-            args[0], step, *args[1:], **kwargs
-        )  # fmt: skip
-        return rate
+        def __call__(self, step: Any) -> Tensor:
+            rate, *further = self._given
+            return function(rate, step, *further)
 
+        @classmethod
+        def _parameters(cls) -> dict[str, inspect.Parameter]:
+            return dict(signature.parameters)
 
-class CosineDecay(_Decay):
-    """`tf.train.cosine_decay`; arguments: ``initial_learning_rate``, ``decay_steps``, ``alpha``, ``name``."""
-
-    def __call__(self, step: Any) -> Tensor:
-        return self._rate(learning_rate_decay.cosine_decay, step)
-
-
-class CosineDecayRestarts(_Decay):
-    """`tf.train.cosine_decay_restarts`.
-
-    Arguments: ``initial_learning_rate``, ``first_decay_steps``, ``t_mul``, ``m_mul``, ``alpha``, ``name``.
-    """
-
-    def __call__(self, step: Any) -> Tensor:
-        return self._rate(learning_rate_decay.cosine_decay_restarts, step)
+    Made.__name__ = Made.__qualname__ = name
+    Made.__module__, Made.__doc__ = __name__, f"`tf.train.{function.__name__}` as a schedule."
+    return Made
 
 
-class LinearCosineDecay(_Decay):
-    """`tf.train.linear_cosine_decay`.
-
-    Arguments: ``initial_learning_rate``, ``decay_steps``, ``num_periods``, ``alpha``, ``beta``, ``name``.
-    """
-
-    def __call__(self, step: Any) -> Tensor:
-        return self._rate(learning_rate_decay.linear_cosine_decay, step)
-
-
-class NoisyLinearCosineDecay(_Decay):
-    """`tf.train.noisy_linear_cosine_decay`.
-
-    Arguments: ``initial_learning_rate``, ``decay_steps``, ``initial_variance``, ``variance_decay``, ``num_periods``,
-    ``alpha``, ``beta``, ``name``.
-    """
-
-    def __call__(self, step: Any) -> Tensor:
-        return self._rate(learning_rate_decay.noisy_linear_cosine_decay, step)
+CosineDecay = _schedule("CosineDecay", learning_rate_decay.cosine_decay)
+CosineDecayRestarts = _schedule("CosineDecayRestarts", learning_rate_decay.cosine_decay_restarts)
+LinearCosineDecay = _schedule("LinearCosineDecay", learning_rate_decay.linear_cosine_decay)
+NoisyLinearCosineDecay = _schedule("NoisyLinearCosineDecay", learning_rate_decay.noisy_linear_cosine_decay)
 
 
 # -- cells ---------------------------------------------------------------------------------------------

@@ -116,9 +116,13 @@ def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """Minus the cosine of the angle between the vectors along an axis."""
+    """The cosine of the angle between the vectors along an axis: 1 for the same direction, -1 for opposite ones.
+
+    It has this sign in TensorFlow 1.15, and the opposite one in versions before and after. As a loss it turns vectors
+    away from each other; minus this function brings them together.
+    """
     y_true, y_pred = (normalization_ops.l2_normalize(value, axis) for value in _pair(y_true, y_pred))
-    return -math_ops.reduce_sum(y_true * y_pred, axis)
+    return math_ops.reduce_sum(y_true * y_pred, axis)
 
 
 def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0) -> Tensor:
@@ -165,12 +169,7 @@ def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool 
         from_logits: Whether they are logits.
         axis: The axis of the classes.
     """
-    y_pred = convert_to_tensor(y_pred)
-    rank = y_pred.shape.rank
-    if rank is not None and axis not in (-1, rank - 1):
-        order = [each for each in range(rank) if each != axis % rank]
-        y_pred = array_ops.transpose(y_pred, [*order, axis % rank])
-    return tensor_functions.sparse_categorical_crossentropy(y_true, y_pred, from_logits)
+    return tensor_functions.sparse_categorical_crossentropy(y_true, y_pred, from_logits, axis)
 
 
 class Reduction:
@@ -274,7 +273,7 @@ KLDivergence = _class_of("KLDivergence", kullback_leibler_divergence)
 
 
 class CosineSimilarity(_OfFunction):
-    """The mean of `cosine_similarity` along an axis."""
+    """The mean of `cosine_similarity` along an axis, which has TensorFlow 1.15's sign."""
 
     def __init__(self, axis: int = -1, reduction: str = Reduction.AUTO, name: str | None = "cosine_similarity") -> None:
         super().__init__(cosine_proximity, reduction, name, axis=axis)

@@ -42,7 +42,7 @@ from tfray.keras.model_summary import print_summary
 from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable, unique_names
 from tfray.library.layers.descriptions import described, restored
-from tfray.library.layers.layer_history import history, mask_of
+from tfray.library.layers.layer_history import give_masks, history, mask_of
 from tfray.ops.arrays import array_ops
 
 # fmt: off
@@ -184,8 +184,15 @@ class Model(Trainable, Layer):
 
     # -- running ---------------------------------------------------------------------------------
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        """Run the layers on other inputs. A derived class defines this."""
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
+        """Run the layers on other inputs. A derived class defines this.
+
+        Args:
+            inputs: The inputs.
+            training: Whether the layers train, as the call of the model has told them already.
+            mask: The mask of the inputs, or a list of one for each.
+        """
+        give_masks(inputs, mask)
         if not self.__calls and not self.inputs:
             raise InvalidArgumentError(f"model {self.name!r} has no layers: give inputs and outputs, or define call")
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
@@ -231,9 +238,7 @@ class Model(Trainable, Layer):
         if not self.inputs or type(self).call not in (Model.call, Sequential.call):
             return None
         tensors = [array_ops.identity(each) for each in nest.flatten(inputs)]
-        for tensor, own in zip(tensors, nest.flatten(mask) if mask is not None else [], strict=False):
-            tensor._keras_mask = own
-        outputs = self.call(tensors if isinstance(inputs, (list, tuple)) else tensors[0])
+        outputs = self.call(tensors if isinstance(inputs, (list, tuple)) else tensors[0], mask=mask)
         return nest.map_structure(mask_of, outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -371,10 +376,15 @@ class Model(Trainable, Layer):
         self.set_weights(values)
 
     def save(
-        self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
+        self,
+        filepath: Any,
+        overwrite: bool = True,
+        include_optimizer: bool = True,
+        save_format: str | None = None,
+        signatures: Any = None,
     ) -> None:
         """Write the whole model to a file; see `tf.keras.models.save_model`."""
-        save_model(self, filepath, overwrite, include_optimizer, save_format)
+        save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     # -- descriptions ----------------------------------------------------------------------------
 
@@ -474,8 +484,9 @@ class Sequential(Model):
                 outputs = layer(outputs)
             self._connect_tensors(source, outputs)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
         """Run the layers on other inputs, given as they are or in a list or dictionary of one."""
+        give_masks(inputs, mask)
         (outputs,) = nest.flatten(inputs) if self.inputs else (inputs,)
         for layer in self._stack:
             outputs = layer(outputs)

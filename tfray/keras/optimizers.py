@@ -239,6 +239,8 @@ class Optimizer(Described):
         dtype: DTypeLike | None = None,
         initializer: Any = "zeros",
         trainable: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
     ) -> Any:
         """Make a variable of the optimizer that belongs to none that is trained.
 
@@ -247,7 +249,9 @@ class Optimizer(Described):
             shape: Its shape.
             dtype: Its dtype; float32 when None.
             initializer: An initializer, or the name of one.
-            trainable: Accepted for TensorFlow 1's sake: no optimizer is to change it.
+            trainable: Accepted for TensorFlow 1's sake, like what follows: no optimizer is to change it.
+            synchronization: Likewise.
+            aggregation: Likewise.
         """
         dtype = dtype or "float32"
         made = self._variable(named_initializers.get(initializer)(shape, dtype), name, dtype)

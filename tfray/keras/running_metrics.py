@@ -17,6 +17,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.keras import backend, initializers, losses
 from tfray.library.layers.base_layer import snake_case
 from tfray.library.layers.descriptions import Described
+from tfray.library.layers.keras_layer import unique_layer_name
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -55,7 +56,7 @@ class Metric(Described):
     Called, it gives the result after an update.
 
     Args:
-        name: Name; by default that of the class, ``mean_squared_error``.
+        name: Name; by default that of the class, with a number from the second of the graph on: ``auc``, ``auc_1``.
         dtype: Dtype; float32 when None.
 
     Attributes:
@@ -65,7 +66,7 @@ class Metric(Described):
     stateful: ClassVar[bool] = True
 
     def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
-        self.name = name or snake_case(type(self).__name__)
+        self.name = name or unique_layer_name(snake_case(type(self).__name__))
         self.dtype = dtypes.as_dtype(dtype or dtypes.float32)
         self.variables: list[Any] = []
         self.updates: list[Any] = []
@@ -81,7 +82,13 @@ class Metric(Described):
         return self.variables
 
     def add_weight(
-        self, name: str, shape: Any = (), aggregation: Any = None, initializer: Any = None, dtype: Any = None
+        self,
+        name: str,
+        shape: Any = (),
+        aggregation: Any = None,
+        synchronization: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
     ) -> Variable:
         """A variable of the metric, which no optimizer changes.
 
@@ -89,6 +96,7 @@ class Metric(Described):
             name: Its name.
             shape: Its shape.
             aggregation: Accepted for TensorFlow 1's sake.
+            synchronization: Likewise.
             initializer: What it begins with, zeros when None.
             dtype: Its dtype; that of the metric when None.
         """
@@ -124,7 +132,7 @@ class Metric(Described):
 class Mean(Metric):
     """The weighted mean of all values."""
 
-    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+    def __init__(self, name: str | None = "mean", dtype: DTypeLike | None = None) -> None:
         super().__init__(name, dtype)
         self.total, self.count = self.add_weight("total"), self.add_weight("count")
 
@@ -152,6 +160,9 @@ class Mean(Metric):
 class Sum(Mean):
     """The weighted sum of all values."""
 
+    def __init__(self, name: str | None = "sum", dtype: DTypeLike | None = None) -> None:
+        super().__init__(name, dtype)
+
     def result(self) -> Tensor:
         """The sum."""
         return array_ops.identity(self.total)
@@ -178,16 +189,25 @@ class MeanMetricWrapper(Mean):
         return super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), sample_weight)
 
 
-def _kind(name: str, function: Callable[..., Any], words: str) -> Any:
-    """A class for the mean of a function."""
+def _kind(name: str, function: Callable[..., Any], words: str, default_name: str | None = None) -> Any:
+    """A class for the mean of a function, whose further arguments follow the name and the dtype; `k` comes first."""
+    further = list(inspect.signature(function).parameters.values())[2:]
+    both = [
+        inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for each in ("name", "dtype")
+    ]
+    both[0] = both[0].replace(default=default_name or snake_case(name))
+    ordered = [*further, *both] if [each.name for each in further] == ["k"] else [*both, *further]
+    signature = inspect.Signature(ordered)
 
     class Made(MeanMetricWrapper):
-        def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
-            super().__init__(function, name, dtype, **kwargs)
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            super().__init__(function, **bound.arguments)
 
         @classmethod
-        def _known_arguments(cls) -> set[str]:
-            return {*super()._known_arguments(), *inspect.signature(function).parameters}
+        def _parameters(cls) -> dict[str, inspect.Parameter]:
+            return dict(signature.parameters)
 
     Made.__name__ = Made.__qualname__ = name
     Made.__module__, Made.__doc__ = __name__, f"{words} `name` and `dtype` are optional."
@@ -272,16 +292,19 @@ SparseCategoricalCrossentropy = _kind(
 )
 
 KLDivergence = _kind(
-    "KLDivergence", losses.kullback_leibler_divergence, "The mean of `tf.keras.losses.kullback_leibler_divergence`."
+    "KLDivergence",
+    losses.kullback_leibler_divergence,
+    "The mean of `tf.keras.losses.kullback_leibler_divergence`.",
+    "kullback_leibler_divergence",
 )
-LogCoshError = _kind("LogCoshError", losses.logcosh, "The mean of logarithms of hyperbolic cosines of errors.")
+LogCoshError = _kind(
+    "LogCoshError", losses.logcosh, "The mean of logarithms of hyperbolic cosines of errors.", "logcosh"
+)
 
 
-def _cosine(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    return -losses.cosine_proximity(y_true, y_pred, axis)
-
-
-CosineSimilarity = _kind("CosineSimilarity", _cosine, "The mean of the cosine between vectors along `axis`.")
+CosineSimilarity = _kind(
+    "CosineSimilarity", losses.cosine_proximity, "The mean of the cosine between vectors along `axis`."
+)
 
 
 class MeanRelativeError(Mean):
@@ -309,7 +332,7 @@ class MeanRelativeError(Mean):
 class MeanTensor(Metric):
     """The weighted mean of tensors, element by element. The first that it is given says what shape they have."""
 
-    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+    def __init__(self, name: str | None = "mean_tensor", dtype: DTypeLike | None = None) -> None:
         super().__init__(name, dtype)
         self.total: Any = None
         self.count: Any = None
@@ -383,6 +406,9 @@ class MeanIoU(Metric):
 
 class RootMeanSquaredError(Mean):
     """The square root of the mean of squared errors."""
+
+    def __init__(self, name: str | None = "root_mean_squared_error", dtype: DTypeLike | None = None) -> None:
+        super().__init__(name, dtype)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:  # type: ignore[override]
         """Take a batch of targets and predictions into account."""

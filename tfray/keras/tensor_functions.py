@@ -29,7 +29,7 @@ from tfray.ops.control import functional_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import math_ops
 from tfray.ops.math.sorting_ops import repeat as repeated
-from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense
+from tfray.ops.sparse.sparse_ops import sparse_placeholder, sparse_tensor_to_dense
 from tfray.ops.state import state_ops
 
 Shape = Sequence[int | None]
@@ -48,29 +48,17 @@ log = math.log
 maximum = math.maximum
 minimum = math.minimum
 not_equal = math.not_equal
-pow = math.pow
-reshape = array_ops.reshape
 round = math.round
 sigmoid = math.sigmoid
 sign = math.sign
 sin = math.sin
 cos = math.cos
-softplus = nn.softplus
-softsign = nn.softsign
 square = math.square
-squeeze = array_ops.squeeze
-stack = array_ops.stack
-stop_gradient = array_ops.stop_gradient
 tanh = math.tanh
-tile = array_ops.tile
-transpose = array_ops.transpose
-shape = array_ops.shape
-eye = array_ops.eye
 hard_sigmoid = named_activations.hard_sigmoid
+softplus = named_activations.softplus
+softsign = named_activations.softsign
 in_top_k = nn.in_top_k
-foldl = functional_ops.foldl
-foldr = functional_ops.foldr
-map_fn = functional_ops.map_fn
 
 
 # -- reductions ----------------------------------------------------------------------------------------
@@ -119,6 +107,33 @@ def cumprod(x: Any, axis: int = 0) -> Tensor:
 
 
 # -- elements ------------------------------------------------------------------------------------------
+
+
+def pow(x: Any, a: Any) -> Tensor:
+    """`x` to the power of `a`."""
+    return math.pow(x, a)
+
+
+def stop_gradient(variables: Any) -> Any:
+    """Tensors, in a list or alone, that count as constants in gradients."""
+    if isinstance(variables, (list, tuple)):
+        return list(map(array_ops.stop_gradient, variables))
+    return array_ops.stop_gradient(variables)
+
+
+def foldl(fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
+    """What `fn` makes of the one before and of each element, from the first to the last; see `tf.foldl`."""
+    return functional_ops.foldl(fn, elems, initializer, name=name)
+
+
+def foldr(fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
+    """Likewise from the last to the first; see `tf.foldr`."""
+    return functional_ops.foldr(fn, elems, initializer, name=name)
+
+
+def map_fn(fn: Callable[..., Any], elems: Any, name: str | None = None, dtype: Any = None) -> Any:
+    """What `fn` makes of each element; see `tf.map_fn`."""
+    return functional_ops.map_fn(fn, elems, dtype, name=name)
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
@@ -178,30 +193,50 @@ def dropout(x: Any, level: float, noise_shape: Any = None, seed: int | None = No
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
-    """The cross entropy of each number of `output`, a probability or a logit."""
+    """The cross entropy of each number of `output`, a probability or a logit.
+
+    Probabilities that a sigmoid has made count as its logits: those of nearly 0 and 1 have their right loss.
+    """
     target, output = _as_one_dtype(target, output)
-    if from_logits:
-        return nn.sigmoid_cross_entropy_with_logits(labels=target, logits=output)
+    logits = output if from_logits else _logits_of(output, "Sigmoid")
+    if logits is not None:
+        return nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logits)
     share = _inside(output)
-    return -(target * math.log(share) + (1.0 - target) * math.log(1.0 - share))
+    return -(target * math.log(share + epsilon()) + (1.0 - target) * math.log(1.0 - share + epsilon()))
 
 
-def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
-    """The cross entropy along the last axis, of probabilities or logits and one-hot targets."""
+def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
+    """The cross entropy along an axis, of probabilities or logits and one-hot targets.
+
+    Probabilities that a softmax of a matrix has made count as its logits.
+    """
     target, output = _as_one_dtype(target, output)
-    if from_logits:
-        return nn.softmax_cross_entropy_with_logits_v2(labels=target, logits=output)
-    shares = output / math.reduce_sum(output, -1, keepdims=True)
-    return -math.reduce_sum(target * math.log(_inside(shares)), -1)
+    logits = output if from_logits else _logits_of(output, "Softmax")
+    if logits is not None:
+        return nn.softmax_cross_entropy_with_logits_v2(labels=target, logits=logits, axis=axis)
+    shares = output / math.reduce_sum(output, axis, keepdims=True)
+    return -math.reduce_sum(target * math.log(_inside(shares)), axis)
 
 
-def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
+def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
     """The same for targets that are classes; their last axis may have size 1."""
     output, classes = convert_to_tensor(output), array_ops.to_int64(target)
     if classes.shape.rank is not None and classes.shape.rank == output.shape.rank:
         classes = array_ops.squeeze(classes, [-1])
-    logits = output if from_logits else math.log(_inside(output))
+    logits = output if from_logits else _logits_of(output, "Softmax")
+    if logits is None:
+        logits = math.log(_inside(output))
+    order = list(range(logits.shape.rank or 0))
+    if order and axis % len(order) != order[-1]:
+        order.append(order.pop(axis % len(order)))
+        logits = array_ops.transpose(logits, order)
     return nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+
+
+def _logits_of(output: Tensor, kind: str) -> Tensor | None:
+    """What an operation of this type has made probabilities of; None if another has made them."""
+    logits: Tensor | None = output.op.inputs[0] if output.op.type == kind else None
+    return logits
 
 
 def _as_one_dtype(target: Any, output: Any) -> tuple[Tensor, Tensor]:
@@ -275,6 +310,36 @@ def gather(reference: Any, indices: Any) -> Tensor:
 
 
 # -- shapes --------------------------------------------------------------------------------------------
+
+
+def shape(x: Any) -> Tensor:
+    """The sizes of `x`, int32."""
+    return array_ops.shape(x)
+
+
+def reshape(x: Any, shape: Any) -> Tensor:
+    """`x` in another shape."""
+    return array_ops.reshape(x, shape)
+
+
+def squeeze(x: Any, axis: int) -> Tensor:
+    """`x` without an axis of size 1."""
+    return array_ops.squeeze(x, [axis])
+
+
+def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
+    """Tensors one behind the other along a new axis."""
+    return array_ops.stack(x, axis)
+
+
+def tile(x: Any, n: int | Sequence[int]) -> Tensor:
+    """`x`, `n` times along each axis."""
+    return array_ops.tile(x, [n] if isinstance(n, int) else n)
+
+
+def transpose(x: Any) -> Tensor:
+    """`x` with its axes in reverse."""
+    return array_ops.transpose(x)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") -> Tensor:
@@ -378,11 +443,23 @@ def placeholder(
     dtype: Any = None,
     sparse: bool = False,
     name: str | None = None,
-) -> Tensor:
-    """A tensor that is fed, of a shape or of a number of axes. Sparse ones are `tf.sparse.placeholder`'s."""
-    if sparse:
-        raise ValueError("a sparse placeholder is made by tf.sparse.placeholder")
-    return placeholder_of(dtype or floatx(), [None] * ndim if shape is None and ndim else shape, name)
+    ragged: bool = False,
+) -> Any:
+    """A tensor that is fed, of a shape or of a number of axes: a `tf.SparseTensor` if `sparse`.
+
+    Raises:
+        ValueError: It would be ragged; tfray does without ragged tensors.
+    """
+    if ragged:
+        raise ValueError("there are no ragged placeholders: feed a dense tensor and the lengths, or a sparse one")
+    sizes = [None] * ndim if shape is None and ndim else shape
+    make = sparse_placeholder if sparse else placeholder_of
+    return make(dtype or floatx(), sizes, name)
+
+
+def eye(size: int, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable that is the identity matrix at first."""
+    return variable(np.eye(size), dtype, name)
 
 
 def zeros(shape: Shape, dtype: Any = None, name: str | None = None) -> Variable:

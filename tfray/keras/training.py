@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from tfray.keras.training_data import (
     check_count,
     check_fits,
     cut,
+    feeds_of,
     for_outputs,
     metrics_of,
     one_or_list,
@@ -105,6 +106,7 @@ class Trainable:
         sample_weight_mode: Any = None,
         weighted_metrics: Any = None,
         target_tensors: Any = None,
+        distribute: Any = None,
         **unused: Any,
     ) -> None:
         """Say how the model is to be trained.
@@ -121,6 +123,7 @@ class Trainable:
                 outputs a list or a dictionary.
             weighted_metrics: Metrics in which examples count by their weights.
             target_tensors: Tensors that are the targets, which are not fed then: one, a list or a dictionary.
+            distribute: Accepted for TensorFlow 1's sake, which refuses it: `Trainer` distributes.
             **unused: Accepted for Keras's sake.
 
         Raises:
@@ -198,9 +201,10 @@ class Trainable:
         names, planned = self.output_names, []
         for head in self.__trained_heads():
             for weighted, metrics in ((False, self._compiled_metrics), (True, self._compiled_weighted_metrics)):
-                for metric in metrics_of(metrics, names, head.place):
-                    own = keras_metrics.name_of(metric, weighted)
-                    planned.append((f"{head.name}_{own}" if len(names) > 1 else own, head, metric, weighted))
+                # Of metrics of one name the last counts.
+                own = {keras_metrics.name_of(each, weighted): each for each in metrics_of(metrics, names, head.place)}
+                prefix = f"{head.name}_" if len(names) > 1 else ""
+                planned += [(prefix + name, head, metric, weighted) for name, metric in own.items()]
         return planned
 
     @property
@@ -343,7 +347,7 @@ class Trainable:
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         inputs = self.__given_inputs(x)
-        feeds = {**phase_feed(False), **dict(zip(self.__fed_inputs(), inputs, strict=True))}
+        feeds = {**phase_feed(False), **feeds_of(self.__fed_inputs(), inputs)}
         return one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
 
     def __fed_inputs(self) -> list[Tensor]:
@@ -389,7 +393,7 @@ class Trainable:
         heads = self.__fed_heads()
         feeds = {
             **phase_feed(training),
-            **dict(zip(self.__fed_inputs(), inputs, strict=True)),
+            **feeds_of(self.__fed_inputs(), inputs),
             **{head.target: target for head, target in zip(heads, targets, strict=True)},
             **{head.weights: each for head, each in zip(heads, weights, strict=True) if each is not None},
         }
@@ -602,47 +606,62 @@ class Trainable:
 
     # -- by the names of TensorFlow 1 ------------------------------------------------------------
 
-    def fit_generator(self, generator: Any, steps_per_epoch: float | None = None, *args: Any, **kwargs: Any) -> History:
-        """`fit` with batches.
+    def fit_generator(
+        self,
+        generator: Any,
+        steps_per_epoch: float | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Iterable[Callback] | None = None,
+        validation_data: Any = None,
+        validation_steps: float | None = None,
+        validation_freq: int | Sequence[int] = 1,
+        class_weight: dict[int, float] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        shuffle: bool = True,
+        initial_epoch: int = 0,
+    ) -> History:
+        """`fit` with batches: `generator` is its `x`; see there for the other arguments."""
+        settings = {name: value for name, value in locals().items() if name not in ("self", "generator")}
+        return self.fit(generator, **settings)
 
-        Args:
-            generator: As `x` of `fit`.
-            steps_per_epoch: See `fit`.
-            *args: ``epochs``, ``verbose``, ``callbacks``, ``validation_data``, ``validation_steps``,
-                ``validation_freq``, ``class_weight``, ``max_queue_size``, ``workers``, ``use_multiprocessing``,
-                ``shuffle`` and ``initial_epoch`` of `fit`, in this order.
-            **kwargs: The same by name.
-        """
-        return self.fit(generator, steps_per_epoch=steps_per_epoch, **_named(_FIT_GENERATOR, args), **kwargs)
+    def evaluate_generator(
+        self,
+        generator: Any,
+        steps: float | None = None,
+        callbacks: Any = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        verbose: int = 0,
+    ) -> Any:
+        """`evaluate` with batches."""
+        queue: dict[str, Any] = {
+            "max_queue_size": max_queue_size,
+            "workers": workers,
+            "use_multiprocessing": use_multiprocessing,
+        }
+        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
 
-    def evaluate_generator(self, generator: Any, steps: float | None = None, *args: Any, **kwargs: Any) -> Any:
-        """`evaluate` with batches; further arguments are ``callbacks`` and those of queues."""
-        return self.evaluate(generator, steps=steps, **_named(_GENERATOR, args), **kwargs)
-
-    def predict_generator(self, generator: Any, steps: float | None = None, *args: Any, **kwargs: Any) -> Any:
-        """`predict` with batches; further arguments are ``callbacks`` and those of queues."""
-        return self.predict(generator, steps=steps, **_named(_GENERATOR, args), **kwargs)
-
-
-_GENERATOR: Final = ("callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose")
-_FIT_GENERATOR: Final = (
-    "epochs",
-    "verbose",
-    "callbacks",
-    "validation_data",
-    "validation_steps",
-    "validation_freq",
-    "class_weight",
-    "max_queue_size",
-    "workers",
-    "use_multiprocessing",
-    "shuffle",
-    "initial_epoch",
-)
-
-
-def _named(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(names, values, strict=False))
+    def predict_generator(
+        self,
+        generator: Any,
+        steps: float | None = None,
+        callbacks: Any = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        verbose: int = 0,
+    ) -> Any:
+        """`predict` with batches."""
+        queue: dict[str, Any] = {
+            "max_queue_size": max_queue_size,
+            "workers": workers,
+            "use_multiprocessing": use_multiprocessing,
+        }
+        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
 
 
 def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:

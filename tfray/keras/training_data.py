@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Tensor
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import losses as keras_losses
 from tfray.keras.settings import floatx
@@ -29,9 +30,19 @@ def arrays_of(values: Any, names: Sequence[str]) -> list[np.ndarray]:
         items: Sequence[Any] = [values[name] for name in names]
     else:
         items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
-    arrays = [np.asarray(item) for item in items]
+    arrays = [np.asarray(item.toarray() if hasattr(item, "toarray") else item) for item in items]  # SciPy's are sparse
     floats = [array.dtype in (np.float64, np.float32, np.float16) for array in arrays]
     return [array.astype(floatx()) if is_float else array for array, is_float in zip(arrays, floats, strict=True)]
+
+
+def feeds_of(inputs: Sequence[Any], arrays: Sequence[np.ndarray]) -> dict[Any, Any]:
+    """What feeds arrays to inputs: sparse ones take the numbers that are not 0."""
+    return {
+        tensor: SparseTensorValue(np.argwhere(array), array[array.nonzero()], array.shape)
+        if isinstance(tensor, SparseTensor)
+        else array
+        for tensor, array in zip(inputs, arrays, strict=True)
+    }
 
 
 def for_outputs(given: Any, names: Sequence[str], default: Any = None) -> list[Any]:

@@ -92,7 +92,7 @@ class _OfLayers(tf.keras.Model):
         self._is_made = True
         super().build(input_shape)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         return _called([getattr(self, f"layer{place}") for place in range(self._count)], inputs)
 
 
@@ -176,7 +176,7 @@ class _Branched(tf.keras.Model):
         self.branch_a, self.branch_b = list(a), list(b)
         self.shared_input, self.shared_output = begin and list(begin), end and list(end)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         both = (_called(self.shared_input, inputs),) * 2 if self.shared_input else inputs
         outputs = [_called(self.branch_a, both[0]), _called(self.branch_b, both[1])]
         return _called(self.shared_output, outputs) if self.shared_output else outputs

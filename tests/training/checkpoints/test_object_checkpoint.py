@@ -264,13 +264,13 @@ def test_a_manager_keeps_the_newest_and_goes_on_with_those_of_another(session, t
     session.run(tf.global_variables_initializer())
     manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=2)
     assert manager.latest_checkpoint is None and manager.checkpoints == []
-    saved = [manager.save(session) for _ in range(3)]
+    saved = [manager.save(session=session) for _ in range(3)]
     assert [os.path.basename(path) for path in saved] == ["ckpt-1", "ckpt-2", "ckpt-3"]
     assert manager.checkpoints == saved[1:] and manager.latest_checkpoint == saved[-1]
     assert not tf.train.checkpoint_exists(saved[0]) and tf.train.latest_checkpoint(tmp_path) == saved[-1]
     again = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=1)
     assert again.checkpoints == saved[1:]
-    numbered = again.save(session, checkpoint_number=tf.constant(40))
+    numbered = again.save(session=session, checkpoint_number=tf.constant(40))
     assert os.path.basename(numbered) == "ckpt-40" and again.checkpoints == [numbered]
     assert not any(map(tf.train.checkpoint_exists, saved))
     with pytest.raises(ValueError, match="positive integer or None"):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.keras.layers import Input
 from tfray.keras.layers.operation_layers import TensorFlowOpLayer
 from tfray.library.layers.descriptions import described, restored
@@ -31,8 +32,8 @@ class Call(NamedTuple):
         return _tensors(self.arguments, self.settings)
 
 
-def _tensors(arguments: Any, settings: Mapping[str, Any]) -> list[Tensor]:
-    return [each for each in nest.flatten([arguments, dict(settings)]) if isinstance(each, Tensor)]
+def _tensors(arguments: Any, settings: Mapping[str, Any]) -> list[Any]:
+    return [each for each in nest.flatten([arguments, dict(settings)]) if isinstance(each, (Tensor, SparseTensor))]
 
 
 class _Search:
@@ -42,7 +43,10 @@ class _Search:
         self.calls: list[Call] = []
         self.places: dict[Any, int] = {}  # of layers, and operations that stand for some, as they are come across
         self._known = history()
-        self._depends: dict[Tensor, bool] = dict.fromkeys(inputs, True)
+        self._depends: dict[Any, bool] = dict.fromkeys(inputs, True)
+        for each in inputs:
+            if isinstance(each, SparseTensor):
+                self._depends.update(dict.fromkeys((each.indices, each.values, each.dense_shape), True))
         self._made_by: dict[tuple[Any, int], list[Tensor]] = {}
         for tensor, (layer, arguments, _) in self._known.items():
             self._made_by.setdefault((layer, id(arguments)), []).append(tensor)
@@ -65,6 +69,8 @@ class _Search:
             sources = self._sources(tensor, made)
             if not is_ready:
                 waiting += [(tensor, True), *((each, False) for each in reversed(sources))]
+            elif made is None and isinstance(tensor, SparseTensor):
+                self._depends[tensor] = any(self._depends[each] for each in sources)
             elif made is None:
                 self._finish_operation(tensor.op)
             else:
@@ -75,6 +81,8 @@ class _Search:
     @staticmethod
     def _sources(tensor: Tensor, made: Any) -> list[Tensor]:
         if made is None:
+            if isinstance(tensor, SparseTensor):
+                return [tensor.indices, tensor.values, tensor.dense_shape]
             if tensor.op.type == "Placeholder":
                 raise InvalidArgumentError(
                     f"{tensor.name!r} is neither an input of the model nor made by a layer of tf.keras of one"

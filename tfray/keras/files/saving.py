@@ -31,7 +31,12 @@ _OPTIMIZER: Final = "optimizer_"
 
 
 def save_model(
-    model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    save_format: str | None = None,
+    signatures: Any = None,
 ) -> None:
     """Write a model to a file, for `load_model`: what it is made of, its weights, and the optimizer with its own.
 
@@ -43,12 +48,15 @@ def save_model(
         include_optimizer: Whether what `compile` was given, and the optimizer's variables, are written too. An
             optimizer of ``tf.train`` is not: such a model has to be compiled again.
         save_format: None or ``h5``. For TensorFlow's format of saved models, see ``tf.saved_model``.
+        signatures: None. Files have none; saved models do.
 
     Raises:
         InvalidArgumentError: A part cannot be described, such as a `Lambda` layer with a function without a name; or
-            there is no such `save_format`.
+            there is no such `save_format`, or there are signatures.
         NotImplementedError: `save_format` is ``h5``, and the model has a method `call` of its own.
     """
+    if signatures is not None:
+        raise InvalidArgumentError("files of models have no signatures: tf.saved_model exports models with these")
     if save_format not in (None, "h5"):
         raise InvalidArgumentError(
             f"save_format is {save_format!r}: this writes files of HDF5; tf.saved_model exports models"

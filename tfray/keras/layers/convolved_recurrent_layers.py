@@ -30,6 +30,8 @@ class ConvLSTM2DCell(LSTMCell):
         **kwargs: The same by name.
     """
 
+    _fixed = ("units",)
+
     def __init__(
         self,
         filters: int,

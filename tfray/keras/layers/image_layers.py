@@ -49,9 +49,30 @@ class Conv2D(InKeras, convolution_layers.Conv2D):
 
 
 class Conv2DTranspose(InKeras, convolution_layers.Conv2DTranspose):
-    """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`."""
+    """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`, and two more.
+
+    `output_padding` says how much larger outputs are than the smallest that the inputs may come from. `dilation_rate`
+    is the distance of the elements of a window.
+    """
 
     _takes_images = True
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        output_padding: Any = None,
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        activation: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        data_format = data_format or image_data_format()
+        more = {"output_padding": output_padding, "dilation_rate": dilation_rate}
+        super().__init__(filters, kernel_size, strides, padding, data_format, activation, *args, **more, **kwargs)
 
 
 class SeparableConv2D(InKeras, convolution_layers.SeparableConv2D):
@@ -67,9 +88,24 @@ class Conv3D(InKeras, convolution_layers.Conv3D):
 
 
 class Conv3DTranspose(InKeras, convolution_layers.Conv3DTranspose):
-    """A transposed convolution of volumes; arguments as for `tf.layers.Conv3DTranspose`."""
+    """A transposed convolution of volumes; arguments as for `Conv2DTranspose`, without dilation."""
 
     _takes_images = True
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1, 1),
+        padding: str = "valid",
+        output_padding: Any = None,
+        data_format: str | None = None,
+        activation: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        data_format, more = data_format or image_data_format(), {"output_padding": output_padding}
+        super().__init__(filters, kernel_size, strides, padding, data_format, activation, *args, **more, **kwargs)
 
 
 class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
@@ -77,8 +113,10 @@ class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
 
 
 class _Pooling(InKeras):
-    def __init__(self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", **kwargs: Any) -> None:
-        super().__init__(pool_size, pool_size if strides is None else strides, padding, **kwargs)
+    def __init__(
+        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", *args: Any, **kwargs: Any
+    ) -> None:
+        super().__init__(pool_size, pool_size if strides is None else strides, padding, *args, **kwargs)
 
 
 class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):

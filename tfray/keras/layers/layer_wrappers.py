@@ -9,6 +9,7 @@ from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import tensor_functions
+from tfray.keras.layers.recurrent_cells import build_cell
 from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
@@ -57,6 +58,7 @@ class TimeDistributed(Wrapper):
             )
         if shape.rank is not None:
             self.input_spec = InputSpec(shape=[None, None, *shape.as_list()[2:]])
+            build_cell(self, self.layer, (shape.as_list()[0], *shape.as_list()[2:]), ())
         super().build(input_shape)
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
@@ -121,6 +123,7 @@ class Bidirectional(Wrapper):
         layer: The recurrent layer. Two are made like it.
         merge_mode: What becomes of the outputs of both: ``concat``, ``sum``, ``ave`` (the mean) or ``mul``; a list of
             both when None.
+        weights: Arrays that the weights are at first.
         backward_layer: The layer that begins at the ends, in place of one like `layer`.
         **kwargs: As for `Layer`.
 
@@ -131,14 +134,19 @@ class Bidirectional(Wrapper):
     supports_masking = True
 
     def __init__(
-        self, layer: Any, merge_mode: str | None = "concat", backward_layer: Any = None, **kwargs: Any
+        self,
+        layer: Any,
+        merge_mode: str | None = "concat",
+        weights: Any = None,
+        backward_layer: Any = None,
+        **kwargs: Any,
     ) -> None:
         if merge_mode not in _MODES:
             raise ValueError(
                 'Invalid merge mode. Merge mode should be one of {"sum", "mul", "ave", "concat", None}, '
                 f"got {merge_mode!r}"
             )
-        super().__init__(layer, **kwargs)
+        super().__init__(layer, weights=weights, **kwargs)
         self.merge_mode = merge_mode
         self.forward_layer = _like(layer, "forward_", layer.go_backwards)
         if backward_layer is None:

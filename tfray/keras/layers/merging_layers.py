@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,43 +41,59 @@ class _Merge(Layer):
         raise NotImplementedError
 
 
-class Add(_Merge):
+class _Elementwise(_Merge):
+    """A layer that goes element by element. Inputs with fewer dimensions get new ones of size 1 behind the batch."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        ranks: list[Any] = [getattr(value, "shape", TensorShape(None)).rank for value in nest.flatten(inputs)]
+        if len(set(ranks)) > 1 and None not in ranks:
+            inputs = [_with_rank(value, max(ranks)) for value in inputs]
+        return super().call(inputs, **kwargs)
+
+
+def _with_rank(value: Any, rank: int) -> Any:
+    for _ in range(rank - value.shape.rank):
+        value = array_ops.expand_dims(value, 1)
+    return value
+
+
+class Add(_Elementwise):
     """The sum of the inputs, whose shapes may be broadcast."""
 
     def _merged(self, inputs: list[Any]) -> Any:
-        return functools.reduce(math_ops.add, inputs)
+        return functools.reduce(operator.add, inputs)
 
 
-class Subtract(_Merge):
+class Subtract(_Elementwise):
     """The first of two inputs minus the second."""
 
     def _merged(self, inputs: list[Any]) -> Any:
         first, second = inputs
-        return math_ops.subtract(first, second)
+        return first - second
 
 
-class Multiply(_Merge):
+class Multiply(_Elementwise):
     """The product of the inputs."""
 
     def _merged(self, inputs: list[Any]) -> Any:
-        return functools.reduce(math_ops.multiply, inputs)
+        return functools.reduce(operator.mul, inputs)
 
 
-class Average(_Merge):
+class Average(_Elementwise):
     """The mean of the inputs."""
 
     def _merged(self, inputs: list[Any]) -> Any:
-        return functools.reduce(math_ops.add, inputs) / len(inputs)
+        return functools.reduce(operator.add, inputs) / len(inputs)
 
 
-class Maximum(_Merge):
+class Maximum(_Elementwise):
     """The largest of the inputs, element by element."""
 
     def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math_ops.maximum, inputs)
 
 
-class Minimum(_Merge):
+class Minimum(_Elementwise):
     """The smallest of the inputs, element by element."""
 
     def _merged(self, inputs: list[Any]) -> Any:

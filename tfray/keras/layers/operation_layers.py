@@ -61,7 +61,7 @@ class TensorFlowOpLayer(Layer):
         return {"name", "trainable", "graph", "places"}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
         """What `get_config` describes, made anew."""
         definition = GraphDef.FromString(base64.b64decode(config["graph"]))
         with Graph().as_default():

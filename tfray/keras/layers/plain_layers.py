@@ -11,6 +11,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, constraints, initializers, regularizers, tensor_functions
 from tfray.keras.backend import get_uid, learning_phase
@@ -26,6 +27,9 @@ from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, embedding_ops, nn_ops, normalization_ops
 from tfray.ops.random import random_ops
+from tfray.ops.sparse.sparse_ops import sparse_placeholder
+
+_NOT_RAGGED: Final = "there are no ragged inputs: give a dense tensor and the lengths, or a sparse one"
 
 
 class InputLayer(Layer):
@@ -36,7 +40,9 @@ class InputLayer(Layer):
         batch_size: Number of examples; any when None.
         dtype: Dtype; float32 when None.
         input_tensor: A tensor that is the input, in place of a placeholder.
+        sparse: Whether the input is a `tf.SparseTensor`.
         name: Name of the layer.
+        ragged: Has to be False.
         **kwargs: As for `Layer`.
     """
 
@@ -47,15 +53,19 @@ class InputLayer(Layer):
         input_shape: Sequence[int | None] | int | None = None,
         batch_size: int | None = None,
         dtype: DTypeLike | None = None,
-        input_tensor: Tensor | None = None,
+        input_tensor: Tensor | SparseTensor | None = None,
+        sparse: bool = False,
         name: str | None = None,
+        ragged: bool = False,
         **kwargs: Any,
     ) -> None:
+        if ragged:
+            raise ValueError(_NOT_RAGGED)
         shape = (input_shape,) if isinstance(input_shape, int) else input_shape
         super().__init__(input_shape=shape, batch_size=batch_size, dtype=dtype or floatx(), name=name, **kwargs)
-        self.input_dtype, self.given = dtype, input_tensor
+        self.input_dtype, self.given, self.sparse = dtype, input_tensor, sparse
 
-    def _taken(self, tensor: Tensor) -> Tensor:
+    def _taken(self, tensor: Any) -> Any:
         """A tensor, whose layer this is from now on."""
         history()[tensor] = (self, None, {})
         self._recorded_calls.append((tensor, tensor))
@@ -67,7 +77,7 @@ class InputLayer(Layer):
         shape, dtype = self.batch_input_shape, self.dtype.name
         if self.given is not None:
             shape, dtype = self.given.shape.as_list(), self.given.dtype.name
-        return {"batch_input_shape": shape, "dtype": dtype, "sparse": False, "name": self.name}
+        return {"batch_input_shape": shape, "dtype": dtype, "sparse": self.sparse, "name": self.name}
 
 
 def Input(
@@ -75,9 +85,11 @@ def Input(
     batch_size: int | None = None,
     name: str | None = None,
     dtype: DTypeLike | None = None,
+    sparse: bool = False,
+    tensor: Tensor | SparseTensor | None = None,
+    ragged: bool = False,
     batch_shape: Sequence[int | None] | None = None,
-    tensor: Tensor | None = None,
-) -> Tensor:
+) -> Any:
     """An input of a model: a placeholder, unless there is a tensor.
 
     Args:
@@ -85,9 +97,20 @@ def Input(
         batch_size: Number of examples; any when None.
         name: Name of the input and of its placeholder; ``input_1``, ``input_2`` and so on without one.
         dtype: Dtype; float32 when None.
-        batch_shape: Shape with the batch in front, in place of `shape`.
+        sparse: Make it a `tf.SparseTensor`.
         tensor: A tensor that is the input.
+        ragged: Has to be False.
+        batch_shape: Shape with the batch in front, in place of `shape`.
+
+    Raises:
+        ValueError: It would be ragged; tfray does without ragged tensors.
     """
+    if ragged:
+        raise ValueError(_NOT_RAGGED)
+    if isinstance(tensor, SparseTensor):
+        return InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor, sparse=True)._taken(
+            tensor
+        )
     if tensor is not None:
         tensor = convert_to_tensor(tensor)
         return InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor)._taken(tensor)
@@ -98,8 +121,9 @@ def Input(
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
     name = name or f"input_{get_uid('input')}"
-    tensor = placeholder(dtype or floatx(), list(batch_shape), name=name)
-    return InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype)._taken(tensor)
+    make = sparse_placeholder if sparse else placeholder
+    layer = InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype, sparse=sparse)
+    return layer._taken(make(dtype or floatx(), list(batch_shape), name=name))
 
 
 class Dense(InKeras, core_layers.Dense):
@@ -130,8 +154,13 @@ class LayerNormalization(Layer):
         scale: Multiply by a weight, ``gamma``.
         beta_initializer: Initializer of that weight.
         gamma_initializer: Likewise.
-        **kwargs: As for `Layer`; also ``beta_regularizer``, ``gamma_regularizer``, ``beta_constraint`` and
-            ``gamma_constraint``.
+        beta_regularizer: Regularizer of the weight.
+        gamma_regularizer: Likewise.
+        beta_constraint: Constraint of the weight.
+        gamma_constraint: Likewise.
+        trainable: Whether optimizers change the weights.
+        name: Name of the layer.
+        **kwargs: As for `Layer`.
 
     Raises:
         TypeError: `axis` is no number, and no list of them.
@@ -152,9 +181,11 @@ class LayerNormalization(Layer):
         gamma_regularizer: Any = None,
         beta_constraint: Any = None,
         gamma_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(trainable, name, **kwargs)
         if not isinstance(axis, (int, list, tuple)):
             raise TypeError(f"Expected an int or a list/tuple of ints for the argument 'axis', but received {axis!r}")
         self.axis, self.epsilon = axis, epsilon
@@ -531,7 +562,7 @@ class ThresholdedReLU(Layer):
 
 
 class Softmax(Layer):
-    """`tf.nn.softmax` along an axis."""
+    """`tf.keras.activations.softmax` along an axis."""
 
     supports_masking = True
 
@@ -540,7 +571,7 @@ class Softmax(Layer):
         self.axis = axis
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return tensor_functions.softmax(inputs, self.axis)
+        return activations.softmax(inputs, self.axis)
 
 
 class Reshape(Layer):
@@ -630,7 +661,7 @@ class Lambda(Layer):
         return self.function(inputs, **more)
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
         """The layer that a configuration describes, such as Keras writes, whose functions are named.
 
         Raises:
@@ -646,8 +677,8 @@ class Lambda(Layer):
                     "weights of the file by load_weights"
                 )
             if config.get(f"{name}_type") == "function" and isinstance(config.get(name), str):
-                settings[name] = restored({"function": config[name]})
-        return super().from_config(settings)
+                settings[name] = restored({"function": config[name]}, custom_objects)
+        return super().from_config(settings, custom_objects)
 
     @classmethod
     def _known_arguments(cls) -> set[str]:

@@ -17,7 +17,6 @@ from tfray.keras.layers.recurrent_cells import build_cell, drop_mask, first_stat
 from tfray.keras.step_loop import rnn
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
-from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -219,8 +218,21 @@ class LSTMCell(_RecurrentCell):
 
     _gates = 4
 
-    def __init__(self, units: int, *args: Any, unit_forget_bias: bool = True, **kwargs: Any) -> None:
-        super().__init__(units, *args, **kwargs)
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "hard_sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        initializers_ = kernel_initializer, recurrent_initializer, bias_initializer
+        super().__init__(units, activation, recurrent_activation, use_bias, *initializers_, *args, **kwargs)
         self.unit_forget_bias = unit_forget_bias
 
     @property
@@ -304,9 +316,8 @@ class StackedRNNCells(Layer):
 
     def build(self, input_shape: Any) -> None:
         step, *constants = input_shape if isinstance(input_shape, list) else [input_shape]
-        for index, cell in enumerate(self.cells):
-            with variable_scope(f"cell_{index}"):
-                build_cell(self, cell, step, constants)
+        for cell in self.cells:
+            build_cell(self, cell, step, constants)
             step = (step[0], *size_shape(output_size(cell)).as_list())
         self.built = True
 
@@ -502,11 +513,11 @@ class RNN(Layer):
         return {*super()._known_arguments(), "num_constants"}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
         """What `get_config` describes, made anew."""
         settings = dict(config)
         count = settings.pop("num_constants", 0)
-        made = super().from_config(settings)
+        made = super().from_config(settings, custom_objects)
         made._constant_count = count
         return made
 
@@ -563,13 +574,27 @@ class RecurrentLayer(RNN):
     _cell: type[_RecurrentCell]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        of_layers = {name: kwargs.pop(name) for name in tuple(kwargs) if name not in self._of_cells()}
-        super().__init__(self._cell(*args, **kwargs), **of_layers)
+        names = [name for name, each in self._parameters().items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        if len(args) > len(names) or kwargs.keys() & set(names[: len(args)]):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names)} by place or by name, each once")
+        given = dict(zip(names, args, strict=False)) | kwargs
+        of_cells = {name: given.pop(name) for name in tuple(given) if name in self._of_cells()}
+        super().__init__(self._cell(**of_cells), **given)
 
     @classmethod
     def _parameters(cls) -> dict[str, inspect.Parameter]:
-        of_layers = {name: each for name, each in RNN._parameters().items() if name not in ("cell", *cls._cell._fixed)}
-        return {**cls._cell._parameters(), **of_layers}
+        """Those of the cell, with the regularizer of outputs behind the others, and by name those of `RNN`."""
+        of_layers = {
+            name: each.replace(kind=each.KEYWORD_ONLY)
+            for name, each in RNN._parameters().items()
+            if name not in ("cell", *cls._cell._fixed)
+        }
+        found: dict[str, inspect.Parameter] = {}
+        for name, each in cls._cell._parameters().items():
+            found[name] = each
+            if name == "bias_regularizer":
+                found["activity_regularizer"] = each.replace(name="activity_regularizer")
+        return {**found, **of_layers}
 
     @classmethod
     def _of_cells(cls) -> frozenset[str]:

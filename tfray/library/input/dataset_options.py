@@ -39,11 +39,11 @@ class _OptionsBase:
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def merge(self, other: Any) -> Any:
-        """Its values and those of `other`. Raises `ValueError` where both set an option, to different values."""
+    def merge(self, options: Any) -> Any:
+        """Its values and those of `options`. Raises `ValueError` where both set an option, to different values."""
         merged = type(self)()
         for name, kind in self._types.items():
-            mine, given = self._given.get(name), other._given.get(name)
+            mine, given = self._given.get(name), options._given.get(name)
             if mine is not None and given is not None and issubclass(kind, _OptionsBase):
                 merged._given[name] = mine.merge(given)
             elif mine is not None and given is not None and mine != given:

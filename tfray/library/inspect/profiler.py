@@ -164,13 +164,17 @@ class ProfileOptionBuilder:
         """Show at most this number of levels."""
         return self._with(max_depth=max_depth)
 
-    def with_min_memory(self, min_bytes: int = 0, **_: int) -> ProfileOptionBuilder:
-        """Show only nodes whose outputs have at least this number of bytes."""
-        return self._with(min_bytes=min_bytes)
+    def with_min_memory(
+        self, min_bytes: int = 0, min_peak_bytes: int = 0, min_residual_bytes: int = 0, min_output_bytes: int = 0
+    ) -> ProfileOptionBuilder:
+        """Show only nodes whose outputs have at least these numbers of bytes; no others are counted."""
+        return self._with(min_bytes=max(min_bytes, min_peak_bytes, min_residual_bytes, min_output_bytes))
 
-    def with_min_execution_time(self, min_micros: int = 0, **_: int) -> ProfileOptionBuilder:
-        """Show only nodes that took at least this time."""
-        return self._with(min_micros=min_micros)
+    def with_min_execution_time(
+        self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
+    ) -> ProfileOptionBuilder:
+        """Show only nodes that took at least these times, which are one time here."""
+        return self._with(min_micros=max(min_micros, min_accelerator_micros, min_cpu_micros))
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
         """Show only nodes with at least this number of elements of variables."""
@@ -189,9 +193,10 @@ class ProfileOptionBuilder:
         start_name_regexes: Iterable[str] = (".*",),
         show_name_regexes: Iterable[str] = (".*",),
         hide_name_regexes: Iterable[str] = (),
-        **_: Iterable[str],
+        trim_name_regexes: Iterable[str] = (),
     ) -> ProfileOptionBuilder:
-        """Show only what these regular expressions of names choose."""
+        """Show only what these regular expressions of names choose; of what is trimmed, nothing is shown either."""
+        hide_name_regexes = [*hide_name_regexes, *trim_name_regexes]
         return self._with(show_name_regexes=list(show_name_regexes), hide_name_regexes=list(hide_name_regexes))
 
     def account_type(self, account_type_regexes: Iterable[str]) -> ProfileOptionBuilder:

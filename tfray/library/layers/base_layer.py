@@ -7,11 +7,17 @@ from typing import Any, ClassVar
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
+from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers import keras_layer
 from tfray.library.layers.keras_layer import snake_case as snake_case
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.partitioned_variables import Partitioner
+from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variables import VariableAggregation, VariableSynchronization
 
 
 class Layer(keras_layer.Layer):
@@ -23,6 +29,25 @@ class Layer(keras_layer.Layer):
 
     _first_number: ClassVar[int] = 1
     _in_collections: ClassVar[bool] = True
+
+    def add_weight(  # type: ignore[override]  # the order of arguments is another one in TensorFlow, too
+        self,
+        name: str | None = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: RegularizerFunction | None = None,
+        trainable: bool | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Partitioner | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Make a variable of the layer, or find it; see `tf.keras.layers.Layer.add_weight`."""
+        given = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
+        return super().add_weight(**given, **kwargs)
 
 
 def checked_shape(

@@ -146,14 +146,17 @@ class CustomObjectScope:
 class _SignatureOfInit:
     """What `inspect.signature` says of a class: the parameters of its ``__init__``.
 
-    Several versions of Python take those of ``__new__``, wherever it is inherited from.
+    Several versions of Python take those of ``__new__``, wherever it is inherited from. A class of tfray's shows those
+    behind ``*args`` and ``**kwargs``, too.
     """
 
-    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+    def __get__(self, instance: object, owner: type[Described]) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
-        signature = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return signature.replace(parameters=list(signature.parameters.values())[1:])
+        own = list(inspect.signature(owner.__init__).parameters.values())[1:]
+        if owner.__module__.startswith("tfray.") and any(each.kind is each.VAR_KEYWORD for each in own):
+            own = [*owner._parameters().values(), *(each for each in own if each.kind is each.VAR_KEYWORD)]
+        return inspect.Signature(own)
 
 
 _UNSAID: Final = {
@@ -207,7 +210,7 @@ class Described:
                     by_place.setdefault(each.name, each)
                 elif each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
                     by_name.setdefault(each.name, each.replace(kind=each.KEYWORD_ONLY))
-            is_by_place = any(each.kind is each.VAR_POSITIONAL for each in own)
+            is_by_place = is_by_place and any(each.kind is each.VAR_POSITIONAL for each in own)
             if not any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in own):
                 break
         return {**by_place, **{name: each for name, each in by_name.items() if name not in by_place}}
@@ -218,10 +221,16 @@ class Described:
         return {*cls._parameters(), "args"}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """What `get_config` describes, made anew."""
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, object] | None = None) -> Self:
+        """What `get_config` describes, made anew.
+
+        Args:
+            config: The description.
+            custom_objects: Classes and functions of the program that it names.
+        """
         settings = dict(config)
-        return cls(*settings.pop("args", ()), **settings)
+        with CustomObjectScope(custom_objects or {}):
+            return cls(*settings.pop("args", ()), **settings)
 
     @classmethod
     def _takes(cls, name: str) -> bool:
@@ -387,7 +396,7 @@ def serialize(value: object) -> Any:
 def deserializer(get: Callable[[Any], Any]) -> Callable[..., Any]:
     """The function ``deserialize`` of a module whose function `get` finds things by name."""
 
-    def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    def deserialize(config: Any, custom_objects: Mapping[str, object] | None = None) -> Any:
         """What `serialize` told of.
 
         Args:

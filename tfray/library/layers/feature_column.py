@@ -260,9 +260,10 @@ class _FeaturesLayer(Layer):
         return {**super().get_config(), "feature_columns": [described(column) for column in self._columns]}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, object] | None = None) -> Self:
         """What `get_config` describes, made anew."""
-        return super().from_config({**config, "feature_columns": restored(config["feature_columns"])})
+        columns = restored(config["feature_columns"], custom_objects)
+        return super().from_config({**config, "feature_columns": columns}, custom_objects)
 
     def _kept(self) -> None:
         trained = set(self.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
@@ -274,9 +275,11 @@ class _FeaturesLayer(Layer):
 class DenseFeatures(_FeaturesLayer):
     """`input_layer` as a layer: ``tf.keras.layers.DenseFeatures``; called with a dictionary of features."""
 
-    def call(self, inputs: Any, cols_to_output_tensors: dict[Any, Any] | None = None, **kwargs: Any) -> Tensor:
+    def call(  # type: ignore[override]
+        self, features: Any, cols_to_output_tensors: dict[Any, Any] | None = None
+    ) -> Tensor:
         """The numbers of all columns, shape ``[batch, width]``."""
-        tensors, parts = FeatureTensors(inputs), []
+        tensors, parts = FeatureTensors(features), []
         variables = ColumnVariables.of(None, self.trainable)
         for column in self._columns:
             with _scope_of(column, AUTO_REUSE):
@@ -293,9 +296,9 @@ class SequenceFeatures(_FeaturesLayer):
 
     _kind = SequenceDenseColumn
 
-    def call(self, inputs: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def call(self, features: Any) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         """The numbers of all steps, ``[batch, longest, width]``, and the lengths of the sequences, ``[batch]``."""
-        found = _sequences(inputs, self._columns, ColumnVariables.of(None, self.trainable), AUTO_REUSE)
+        found = _sequences(features, self._columns, ColumnVariables.of(None, self.trainable), AUTO_REUSE)
         self._kept()
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -45,6 +45,15 @@ class InputSpec:
     def _told(self) -> str:
         given = {name: value for name, value in vars(self).items() if value not in (None, {})}
         return ", ".join(f"{name}={value}" for name, value in given.items())
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal one."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes."""
+        return cls(**config)
 
     def check(self, tensor: Tensor, layer: str) -> None:
         """Raise `InvalidArgumentError` if an input of the layer named `layer` is not as expected."""

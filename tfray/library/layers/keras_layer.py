@@ -45,6 +45,7 @@ from tfray.library.variables.variable_store import Reuse, VariableRequest, Varia
 from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
+from tfray.ops.control.type_specs import TensorSpec
 
 weight_getter: Final[ContextVar[Callable[..., Any] | None]] = ContextVar("weight_getter", default=None)
 """What gives the weights of layers of `tf.keras`, as a ``custom_getter`` gives the variables of a scope."""
@@ -101,6 +102,7 @@ class Layer(Described):
         trainable: bool = True,
         name: str | VariableScope | None = None,
         dtype: DTypeLike | None = None,
+        dynamic: bool = False,
         *,
         _scope: str | VariableScope | None = None,
         _reuse: Reuse | None = None,
@@ -110,7 +112,6 @@ class Layer(Described):
         input_dim: int | None = None,
         batch_size: int | None = None,
         weights: Sequence[TensorLike] | None = None,
-        dynamic: bool = False,
         autocast: bool | None = None,
     ) -> None:
         refuse_eager_layer(type(self), dynamic)
@@ -126,7 +127,7 @@ class Layer(Described):
         self.__first_weights = weights
         base = name.name if isinstance(name, VariableScope) else name
         self._base_name = base or snake_case(type(self).__name__)
-        self._name = base or _unique_layer_name(self._base_name, self._first_number)
+        self._name = base or unique_layer_name(self._base_name, self._first_number)
         self._scope: VariableScope | None = None
         # TensorFlow's names: layers of programs may add to these lists.
         self._trainable_weights: list[Any] = []
@@ -183,6 +184,12 @@ class Layer(Described):
         with Graph().as_default():
             twin = type(self)(*map(_anew, args), **{name: _anew(value) for name, value in kwargs.items()})
             return nest.map_structure(lambda tensor: tensor.shape, twin(_placeholders(input_shape)))
+
+    def compute_output_signature(self, input_signature: Any) -> Any:
+        """What describes the outputs for inputs that `tf.TensorSpec` describe: a structure of these."""
+        shapes = self.compute_output_shape(nest.map_structure(lambda spec: spec.shape, input_signature))
+        dtype = nest.flatten(input_signature)[0].dtype if self._dtype is None else self._dtype
+        return nest.map_structure(lambda shape: TensorSpec(shape, dtype), shapes)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the outputs: a bool tensor that is False where they are to be left out, or None.
@@ -332,10 +339,10 @@ class Layer(Described):
         regularizer: RegularizerFunction | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
+        partitioner: Partitioner | None = None,
         use_resource: bool | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-        partitioner: Partitioner | None = None,
         experimental_autocast: bool | None = None,
     ) -> Any:
         """Make a variable of the layer, or find it where the layer shares those of another.
@@ -349,10 +356,10 @@ class Layer(Described):
             trainable: Whether optimizers are to change it; by default as the layer, and not where `synchronization` is
                 ``ON_READ``.
             constraint: As for `tf.get_variable`, like the arguments that follow.
+            partitioner: What cuts the variable into parts.
             use_resource: Accepted for TensorFlow 1's sake.
             synchronization: When copies are made equal.
             aggregation: How updates of copies are put together.
-            partitioner: What cuts the variable into parts.
             experimental_autocast: Accepted for TensorFlow 1's sake.
 
         Returns:
@@ -709,9 +716,9 @@ class Layer(Described):
         return {*super()._known_arguments(), *inspect.signature(Layer.__init__).parameters}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, object] | None = None) -> Self:
         """What `get_config` describes, made anew; layers within it, such as cells, are made anew too."""
-        return super().from_config({name: _anew(value) for name, value in config.items()})
+        return super().from_config({name: _anew(value) for name, value in config.items()}, custom_objects)
 
     def get_weights(self) -> list[Any]:
         """Values of all variables, the trainable ones first."""
@@ -776,7 +783,8 @@ def snake_case(name: str) -> str:
     return name if not name.startswith("_") else f"private{name}"
 
 
-def _unique_layer_name(base: str, first: int) -> str:
+def unique_layer_name(base: str, first: int = 0) -> str:
+    """A name that no other layer or metric of the graph has: ``base``, then ``base_1``, where `first` is 0."""
     counts: dict[str, int] = get_default_graph().extra("layer_names", dict)
     counts[base] = counts.get(base, 0) + 1
     number = counts[base] - 1 + first

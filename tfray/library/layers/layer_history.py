@@ -29,6 +29,13 @@ def masks_of(inputs: object) -> Any:
     return nest.map_structure(mask_of, inputs)
 
 
+def give_masks(inputs: object, masks: object) -> None:
+    """Let inputs have these masks, in their structure; None leaves them as they are."""
+    for tensor, mask in zip(nest.flatten(inputs), nest.flatten(masks), strict=False):
+        if mask is not None:
+            tensor._keras_mask = mask
+
+
 def takes(name: str, parameters: Mapping[str, inspect.Parameter]) -> bool:
     """Whether a function with these parameters can be given an argument by that name."""
     return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())

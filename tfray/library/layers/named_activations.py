@@ -10,19 +10,19 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.call_errors import explained_function
 from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers.descriptions import get_custom_objects, named_object, restored
+from tfray.ops.arrays.array_ops import identity
 from tfray.ops.math.arithmetic_ops import exp as exponential
 from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.math.transcendental_ops import sigmoid as sigmoid
 from tfray.ops.math.transcendental_ops import tanh as tanh
+from tfray.ops.nn import activation_ops, cross_entropy_ops
 from tfray.ops.nn.activation_ops import elu as elu
 from tfray.ops.nn.activation_ops import leaky_relu, relu6, swish
 from tfray.ops.nn.activation_ops import relu as relu
-from tfray.ops.nn.activation_ops import selu as selu
-from tfray.ops.nn.activation_ops import softplus as softplus
-from tfray.ops.nn.activation_ops import softsign as softsign
 from tfray.ops.nn.cross_entropy_ops import log_softmax
-from tfray.ops.nn.cross_entropy_ops import softmax as softmax
 
 
 def linear(x: Any) -> Any:
@@ -30,7 +30,38 @@ def linear(x: Any) -> Any:
     return x
 
 
-def hard_sigmoid(x: Any) -> Any:
+def selu(x: TensorLike) -> Tensor:
+    """The scaled exponential linear unit; see `tf.nn.selu`."""
+    return activation_ops.selu(x)
+
+
+def softplus(x: TensorLike) -> Tensor:
+    """``log(exp(x) + 1)``."""
+    return activation_ops.softplus(x)
+
+
+def softsign(x: TensorLike) -> Tensor:
+    """``x / (abs(x) + 1)``."""
+    return activation_ops.softsign(x)
+
+
+def softmax(x: TensorLike, axis: int = -1) -> Tensor:
+    """Exponentials that sum up to 1 along an axis.
+
+    Losses take the logits of a matrix of these, and the probabilities of what has more axes, as in TensorFlow.
+
+    Raises:
+        ValueError: `x` has one axis, or none.
+    """
+    x = convert_to_tensor(x)
+    rank = x.shape.rank
+    if rank is not None and rank < 2:
+        raise ValueError(f"Cannot apply softmax to a tensor that is 1D. Received input: {x}")
+    shares = cross_entropy_ops.softmax(x, axis=axis)
+    return shares if rank in (2, None) else identity(shares)
+
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
     """A sigmoid made of straight lines: ``0.2 * x + 0.5``, clipped to 0 and 1."""
     return clip_by_value(0.2 * convert_to_tensor(x) + 0.5, 0.0, 1.0)
 

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,6 +49,7 @@ class Benchmark:
         throughput: float | None = None,
         extras: Mapping[str, Any] | None = None,
         name: str | None = None,
+        metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Report a measurement.
 
@@ -59,6 +60,7 @@ class Benchmark:
             throughput: MB per second.
             extras: Numbers or texts by name.
             name: Of the benchmark: the class and the method that calls, when None.
+            metrics: Further measurements, each with ``name`` and ``value``, and perhaps ``min_value``, ``max_value``.
         """
         report = {
             "name": self._full_name(name),
@@ -67,7 +69,7 @@ class Benchmark:
             "cpu_time": cpu_time,
             "throughput": throughput,
             "extras": dict(extras or {}),
-        }
+        } | ({"metrics": [dict(each) for each in metrics]} if metrics else {})
         logging.info("Benchmark %s", ", ".join(f"{key}: {value}" for key, value in report.items() if value is not None))
         prefix = os.environ.get("TEST_REPORT_FILE_PREFIX")
         if prefix:

@@ -356,9 +356,9 @@ class TestCase(absltest.TestCase):
         distance = float(np.linalg.norm(self.__array(ndarray1) - self.__array(ndarray2)))
         self.assertLessEqual(distance, err, msg)
 
-    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
+    def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:
         """Check that arrays or tensors have the same static shape."""
-        shapes = [TensorShape(value.shape).as_list() for value in (input_a, input_b)]
+        shapes = [TensorShape(value.shape).as_list() for value in (np_array, tf_tensor)]
         self.assertEqual(shapes[0], shapes[1], msg)
 
     def assertDTypeEqual(self, target: Any, expected_dtype: object) -> None:

@@ -107,14 +107,15 @@ class _Wrapper(RNNCell):
         return {**super().get_config(), "cell": described_by(self._cell, self._cell.get_config())}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, object] | None = None) -> Self:
         """What `get_config` describes, made anew; ``cell`` may also be a cell.
 
         Raises:
             InvalidArgumentError: The cell is of a class that is not of tfray, and none of the custom objects.
         """
         cell = config["cell"]
-        return super().from_config({**config, "cell": restored(cell) if isinstance(cell, Mapping) else cell})
+        cell = restored(cell, custom_objects) if isinstance(cell, Mapping) else cell
+        return super().from_config({**config, "cell": cell}, custom_objects)
 
     @property
     def wrapped_cell(self) -> Any:

@@ -116,6 +116,18 @@ class Constant(Initializer):
         self.value = value
         self.verify_shape = verify_shape
 
+    def __call__(
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        partition_info: PartitionInfo | None = None,
+        verify_shape: bool | None = None,
+    ) -> Tensor:
+        """A tensor of initial values; `verify_shape` in place of what the initializer was made with, unless None."""
+        if verify_shape is None or verify_shape == self.verify_shape:
+            return super().__call__(shape, dtype, partition_info)
+        return Constant(self.value, self.dtype, verify_shape)(shape, dtype, partition_info)
+
     def values(
         self, shape: list[int], dtype: DType, full_shape: list[int], partition_info: PartitionInfo | None
     ) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tfray.framework.graph import Graph, get_default_graph, get_default_session
@@ -14,9 +15,13 @@ from tfray.library.variables.variables import (
 from tfray.session import Session
 
 
-def get_session() -> Session:
-    """The default session, or one that is kept for the current graph; its variables are initialised."""
-    graph = get_default_graph()
+def get_session(op_input_list: Iterable[Any] = ()) -> Session:
+    """The default session, or one that is kept for the current graph; its variables are initialised.
+
+    Args:
+        op_input_list: Tensors or variables; the graph of the first counts in place of the current one.
+    """
+    graph = next((each.graph for each in op_input_list if hasattr(each, "graph")), None) or get_default_graph()
     session = get_default_session()
     if session is None or session.graph is not graph:
         sessions: dict[str, Session] = graph.extra("keras_session", dict)

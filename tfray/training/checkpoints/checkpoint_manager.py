@@ -69,13 +69,13 @@ class CheckpointManager:
         """Path of the newest checkpoint, or None."""
         return self.checkpoints[-1] if self.checkpoints else None
 
-    def save(self, session: Any = None, checkpoint_number: Any = None) -> str:
+    def save(self, checkpoint_number: Any = None, session: Any = None) -> str:
         """Save a checkpoint, and delete those that need not be kept.
 
         Args:
-            session: The session; the default one when None.
             checkpoint_number: Number in the path: an integer, or a variable or tensor that holds it. By default
                 checkpoints are counted by the checkpoint's ``save_counter``.
+            session: The session; the default one when None.
 
         Returns:
             Path of the checkpoint.

@@ -47,10 +47,12 @@ class CrossShardOptimizer(Optimizer):
         super().__init__(False, name)
         self._opt = opt
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def compute_gradients(  # type: ignore[override]
+        self, loss: Any, var_list: Any = None, **kwargs: Any
+    ) -> list[tuple[Any, Any]]:
         """The other optimizer's gradients, as `Optimizer.compute_gradients`."""
         logging.warning("CrossShardOptimizer: there are no TPUs, and so one shard")
-        return self._opt.compute_gradients(*args, **kwargs)
+        return self._opt.compute_gradients(loss, var_list=var_list, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None

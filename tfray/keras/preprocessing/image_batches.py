@@ -1,14 +1,16 @@
-"""``tf.keras.preprocessing.image``: images as arrays, and batches of them that are changed at random.
+"""Batches of images that are changed at random.
 
 Random numbers are NumPy's, drawn in TensorFlow 1's order: a program that seeds them gets the same batches.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import abc
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,169 +18,48 @@ import numpy as np
 
 from tfray.formats.files import failures_of, given_path
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.preprocessing.image_changes import (
+    MODES,
+    apply_brightness_shift,
+    apply_channel_shift,
+    img_to_array,
+    load_img,
+    moved,
+    save_img,
+)
 from tfray.keras.settings import floatx, image_data_format
-from tfray.ops.image.image_files import pillow
 
-# fmt: off
-__all__ = [
-    "DataFrameIterator",
-    "DirectoryIterator",
-    "ImageDataGenerator",
-    "NumpyArrayIterator",
-    "array_to_img",
-    "img_to_array",
-    "load_img",
-    "save_img",
-]
-# fmt: on
-
-_MODES: Final = {"grayscale": "L", "rgb": "RGB", "rgba": "RGBA"}
 _CHANNELS: Final = {"grayscale": 1, "rgb": 3, "rgba": 4}
 _ENDINGS: Final = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".tif", ".tiff")
 _CLASS_MODES: Final = ("categorical", "binary", "sparse", "input", None)
 
 
-# -- one image ---------------------------------------------------------------------------------------------
-
-
-def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> np.ndarray:
-    """An image of Pillow as an array ``[height, width, channels]``.
-
-    Args:
-        img: The image.
-        data_format: ``channels_first`` for ``[channels, height, width]``.
-        dtype: Dtype; float32 when None.
-    """
-    array = np.asarray(img, dtype=dtype or floatx())
-    if array.ndim == 2:
-        array = array[..., None]
-    if array.ndim != 3:
-        raise ValueError(f"Unsupported image shape: {array.shape}")
-    return array.transpose(2, 0, 1) if data_format == "channels_first" else array
-
-
-def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None) -> Any:
-    """An array ``[height, width, channels]`` as an image of Pillow.
-
-    Args:
-        x: The array, of 1, 3 or 4 channels.
-        data_format: ``channels_first`` for ``[channels, height, width]``.
-        scale: Stretch the values to 0 to 255.
-        dtype: Dtype of the calculation; float32 when None.
-
-    Raises:
-        ValueError: It has another shape.
-    """
-    array = np.asarray(x, dtype=dtype or floatx())
-    if array.ndim != 3:
-        raise ValueError(f"Expected image array to have rank 3 (single image). Got array with shape: {array.shape}")
-    if data_format == "channels_first":
-        array = array.transpose(1, 2, 0)
-    if scale:
-        array = array - array.min()
-        highest = array.max()
-        array = (array / highest if highest else array) * 255
-    if array.shape[2] not in (1, 3, 4):
-        raise ValueError(f"Unsupported channel number: {array.shape[2]}")
-    if array.shape[2] == 1:
-        array = array[..., 0]
-        return pillow().Image.fromarray(array.astype("int32" if array.max() > 255 else "uint8"))
-    return pillow().Image.fromarray(array.astype("uint8"))
-
-
-def load_img(
-    path: str,
-    grayscale: bool = False,
-    color_mode: str = "rgb",
-    target_size: tuple[int, int] | None = None,
-    interpolation: str = "nearest",
-) -> Any:
-    """An image of Pillow from a file.
-
-    Args:
-        path: The file.
-        grayscale: The same as `color_mode` ``grayscale``.
-        color_mode: ``rgb``, ``rgba`` or ``grayscale``.
-        target_size: Height and width to resize to.
-        interpolation: How: ``nearest``, ``bilinear``, ``bicubic``, ``lanczos``, ``box`` or ``hamming``.
-
-    Raises:
-        ValueError: There is no such `color_mode` or `interpolation`.
-        NotFoundError: There is no such file.
-    """
-    mode = "grayscale" if grayscale else color_mode
-    if mode not in _MODES:
-        raise ValueError('color_mode must be "grayscale", "rgb", or "rgba"')
-    path = given_path(path, "path")
-    with failures_of(path), pillow().Image.open(path) as file:
-        image = file if file.mode == _MODES[mode] else file.convert(_MODES[mode])
-        image.load()
-    if target_size is None or image.size == (target_size[1], target_size[0]):
-        return image
-    ways = pillow().Image.Resampling
-    if not hasattr(ways, interpolation.upper()):
-        raise ValueError(f"Invalid interpolation method {interpolation} specified.")
-    return image.resize((target_size[1], target_size[0]), getattr(ways, interpolation.upper()))
-
-
-def save_img(
-    path: str, x: Any, data_format: str | None = None, file_format: str | None = None, scale: bool = True
-) -> None:
-    """Write an array as an image. Arguments as for `array_to_img`; `file_format` is that of the name when None."""
-    path = given_path(path, "path")
-    with failures_of(path):
-        array_to_img(x, data_format, scale).save(path, format=file_format)
-
-
-def _moved(
-    x: np.ndarray, change: Mapping[str, Any], axes: tuple[int, int, int], settings: Mapping[str, Any]
-) -> np.ndarray:
-    """An image turned, shifted, sheared and zoomed around its middle."""
-    from scipy import ndimage
-
-    row, column, channel = axes
-    turn, shear = np.deg2rad(change.get("theta", 0)), np.deg2rad(change.get("shear", 0))
-    zoom = change.get("zx", 1), change.get("zy", 1)
-    shift = change.get("tx", 0), change.get("ty", 0)
-    matrix = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
-    matrix = matrix @ np.array([[1, 0, shift[0]], [0, 1, shift[1]], [0, 0, 1]])
-    matrix = matrix @ np.array([[1, -np.sin(shear), 0], [0, np.cos(shear), 0], [0, 0, 1]])
-    matrix = matrix @ np.diag([*zoom, 1])
-    if (matrix == np.eye(3)).all():
-        return x
-    middle = np.array([x.shape[row] / 2 - 0.5, x.shape[column] / 2 - 0.5])
-    offset = matrix[:2, :2] @ -middle + matrix[:2, 2] + middle
-    linear = matrix[:2, :2]
-    # The parts of the matrix are those of columns and rows; those of arrays come the other way round.
-    linear, offset = linear[::-1, ::-1], offset[::-1]
-    channels = [ndimage.affine_transform(each, linear, offset, **settings) for each in np.moveaxis(x, channel, 0)]
-    return np.moveaxis(np.stack(channels), 0, channel)
-
-
-def _brightened(x: np.ndarray, by: float) -> np.ndarray:
-    from PIL import ImageEnhance
-
-    low, high = x.min(), x.max()
-    beyond = low < 0 or high > 255
-    found = img_to_array(ImageEnhance.Brightness(array_to_img(x, scale=beyond)).enhance(by))
-    return found / 255 * (high - low) + low if beyond else found
-
-
-# -- batches -----------------------------------------------------------------------------------------------
-
-
-class _Batches(Sequence):
+class Iterator(Sequence):
     """Batches of images by number, and without an end as an iterator.
+
+    Derived classes define ``_get_batches_of_transformed_samples(index_array)``, which makes the batch of these images.
 
     Args:
         n: Number of images.
         batch_size: Images in a batch.
         shuffle: Take them in random order.
         seed: Seed of the order and of the changes.
+        saved: The folder that the images of batches are written to, None for none; what names begin with; the format.
     """
 
-    def __init__(self, n: int, batch_size: int, shuffle: bool, seed: int | None) -> None:
+    _name_numbers = 10_000_000
+    image_data_generator: ImageDataGenerator
+
+    def __init__(
+        self,
+        n: int,
+        batch_size: int,
+        shuffle: bool,
+        seed: int | None,
+        saved: tuple[str | None, str, str] = (None, "", "png"),
+    ) -> None:
         self.n, self.batch_size, self.shuffle, self.seed = n, batch_size, shuffle, seed
+        self.save_to_dir, self.save_prefix, self.save_format = saved
         self.batch_index = self.total_batches_seen = 0
         self.lock = threading.Lock()
         self.index_array: np.ndarray | None = None
@@ -194,15 +75,15 @@ class _Batches(Sequence):
             np.random.seed(self.seed + self.total_batches_seen)
         self.total_batches_seen += 1
         order = self.index_array if self.index_array is not None else self._new_order()
-        return self._batch_of(order[self.batch_size * index : self.batch_size * (index + 1)])
+        return self._saved_batch_of(order[self.batch_size * index : self.batch_size * (index + 1)])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> abc.Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         with self.lock:
-            chosen = next(self.index_generator)
-        return self._batch_of(chosen)
+            index_array = next(self.index_generator)
+        return self._saved_batch_of(index_array)
 
     def next(self) -> Any:
         """The next batch."""
@@ -220,7 +101,7 @@ class _Batches(Sequence):
         self.index_array = np.random.permutation(self.n) if self.shuffle else np.arange(self.n)
         return self.index_array
 
-    def _order_of_batches(self) -> Iterator[np.ndarray]:
+    def _order_of_batches(self) -> abc.Iterator[np.ndarray]:
         self.reset()
         while True:
             if self.seed is not None:
@@ -231,12 +112,24 @@ class _Batches(Sequence):
             self.total_batches_seen += 1
             yield order[first : first + self.batch_size]
 
-    def _batch_of(self, chosen: np.ndarray) -> Any:
+    def _get_batches_of_transformed_samples(self, index_array: np.ndarray) -> Any:
         raise NotImplementedError
 
+    def _saved_batch_of(self, index_array: np.ndarray) -> Any:
+        batch = self._get_batches_of_transformed_samples(index_array)
+        images = batch
+        while isinstance(images, (tuple, list)):
+            images = images[0]
+        for index, image in zip(index_array, images if self.save_to_dir else (), strict=False):
+            name = f"{self.save_prefix}_{index}_{np.random.randint(self._name_numbers)}.{self.save_format}"
+            save_img(os.path.join(self.save_to_dir or "", name), image, self.image_data_generator.data_format)
+        return batch
 
-class NumpyArrayIterator(_Batches):
+
+class NumpyArrayIterator(Iterator):
     """Batches of images that are arrays; see `ImageDataGenerator.flow`."""
+
+    _name_numbers = 10_000
 
     def __init__(
         self,
@@ -247,8 +140,14 @@ class NumpyArrayIterator(_Batches):
         shuffle: bool = False,
         sample_weight: Any = None,
         seed: int | None = None,
+        data_format: str | None = None,
+        save_to_dir: str | None = None,
+        save_prefix: str = "",
+        save_format: str = "png",
         subset: str | None = None,
+        dtype: Any = None,
     ) -> None:
+        image_data_generator = image_data_generator.of(data_format, dtype)
         several = isinstance(x, (tuple, list))
         self.x = np.asarray(x[0] if several else x, dtype=image_data_generator.dtype)
         others = [np.asarray(each) for each in (x[1] if isinstance(x[1], list) else [x[1]])] if several else []
@@ -273,16 +172,16 @@ class NumpyArrayIterator(_Batches):
             self.y = None if self.y is None else self.y[part]
             self.sample_weight = None if self.sample_weight is None else self.sample_weight[part]
         self.x_misc, self.image_data_generator = others, image_data_generator
-        super().__init__(len(self.x), batch_size, shuffle, seed)
+        super().__init__(len(self.x), batch_size, shuffle, seed, (save_to_dir, save_prefix, save_format))
 
-    def _batch_of(self, chosen: np.ndarray) -> Any:
+    def _get_batches_of_transformed_samples(self, index_array: np.ndarray) -> Any:
         generator = self.image_data_generator
-        images = np.stack([generator.changed(self.x[index]) for index in chosen]).astype(generator.dtype)
-        inputs = [images, *(other[chosen] for other in self.x_misc)] if self.x_misc else images
+        images = np.stack([generator.changed(self.x[index]) for index in index_array]).astype(generator.dtype)
+        inputs = [images, *(other[index_array] for other in self.x_misc)] if self.x_misc else images
         if self.y is None:
             return inputs if not self.x_misc else (inputs,)
-        both = inputs, self.y[chosen]
-        return both if self.sample_weight is None else (*both, self.sample_weight[chosen])
+        both = inputs, self.y[index_array]
+        return both if self.sample_weight is None else (*both, self.sample_weight[index_array])
 
 
 def _part_of(count: int, share: float, subset: str) -> slice:
@@ -292,7 +191,7 @@ def _part_of(count: int, share: float, subset: str) -> slice:
     return slice(None, border) if subset == "validation" else slice(border, None)
 
 
-class DirectoryIterator(_Batches):
+class DirectoryIterator(Iterator):
     """Batches of images in folders, one for each class; see `ImageDataGenerator.flow_from_directory`."""
 
     def __init__(
@@ -306,11 +205,17 @@ class DirectoryIterator(_Batches):
         batch_size: int = 32,
         shuffle: bool = True,
         seed: int | None = None,
+        data_format: str | None = None,
+        save_to_dir: str | None = None,
+        save_prefix: str = "",
+        save_format: str = "png",
         follow_links: bool = False,
         subset: str | None = None,
         interpolation: str = "nearest",
+        dtype: Any = None,
     ) -> None:
-        if color_mode not in _MODES:
+        image_data_generator = image_data_generator.of(data_format, dtype)
+        if color_mode not in MODES:
             raise ValueError(f'Invalid color mode: {color_mode}; expected "rgb", "rgba", or "grayscale".')
         if class_mode not in _CLASS_MODES:
             raise ValueError(f"Invalid class_mode: {class_mode}; expected one of: {_CLASS_MODES}")
@@ -334,23 +239,23 @@ class DirectoryIterator(_Batches):
         self.filepaths = [os.path.join(self.directory, name) for name in files]
         self.samples, self.num_classes = len(files), len(names)
         print(f"Found {self.samples} images belonging to {self.num_classes} classes.")
-        super().__init__(self.samples, batch_size, shuffle, seed)
+        super().__init__(self.samples, batch_size, shuffle, seed, (save_to_dir, save_prefix, save_format))
 
     @property
     def labels(self) -> np.ndarray:
         """The class of each file."""
         return self.classes
 
-    def _batch_of(self, chosen: np.ndarray) -> Any:
+    def _get_batches_of_transformed_samples(self, index_array: np.ndarray) -> Any:
         generator = self.image_data_generator
-        images = np.zeros((len(chosen), *self.image_shape), generator.dtype)
-        for place, index in enumerate(chosen):
+        images = np.zeros((len(index_array), *self.image_shape), generator.dtype)
+        for place, index in enumerate(index_array):
             images[place] = _loaded(self.filepaths[index], self.settings, generator)
         if self.class_mode is None:
             return images
         if self.class_mode == "input":
             return images, images.copy()
-        labels = self.classes[chosen]
+        labels = self.classes[index_array]
         if self.class_mode == "categorical":
             return images, np.eye(self.num_classes, dtype=generator.dtype)[labels]
         return images, labels.astype(generator.dtype)
@@ -364,7 +269,7 @@ def _images_below(directory: str, name: str, follow_links: bool) -> list[str]:
     return [os.path.relpath(path, directory) for path in found]
 
 
-class DataFrameIterator(_Batches):
+class DataFrameIterator(Iterator):
     """Batches of images whose paths and targets a table has; see `ImageDataGenerator.flow_from_dataframe`."""
 
     def __init__(
@@ -382,10 +287,16 @@ class DataFrameIterator(_Batches):
         batch_size: int = 32,
         shuffle: bool = True,
         seed: int | None = None,
+        data_format: str | None = None,
+        save_to_dir: str | None = None,
+        save_prefix: str = "",
+        save_format: str = "png",
         subset: str | None = None,
         interpolation: str = "nearest",
+        dtype: Any = None,
         validate_filenames: bool = True,
     ) -> None:
+        image_data_generator = image_data_generator.of(data_format, dtype)
         if class_mode not in (*_CLASS_MODES, "multi_output", "raw"):
             raise ValueError(
                 f"Invalid class_mode: {class_mode}; expected one of: {(*_CLASS_MODES, 'multi_output', 'raw')}"
@@ -436,29 +347,29 @@ class DataFrameIterator(_Batches):
         valid = "validated" if validate_filenames else "non-validated"
         of = f" belonging to {len(self.class_indices)} classes" if of_classes else ""
         print(f"Found {self.samples} {valid} image filenames{of}.")
-        super().__init__(self.samples, batch_size, shuffle, seed)
+        super().__init__(self.samples, batch_size, shuffle, seed, (save_to_dir, save_prefix, save_format))
 
     def _is_image(self, name: str) -> bool:
         return name.lower().endswith(_ENDINGS) and os.path.isfile(os.path.join(self.directory, name))
 
-    def _batch_of(self, chosen: np.ndarray) -> Any:
+    def _get_batches_of_transformed_samples(self, index_array: np.ndarray) -> Any:
         generator = self.image_data_generator
-        images = np.stack([_loaded(self.filepaths[index], self.settings, generator) for index in chosen])
+        images = np.stack([_loaded(self.filepaths[index], self.settings, generator) for index in index_array])
         images = images.astype(generator.dtype)
         if self.class_mode is None:
             return images
         targets: Any = images.copy()
         if self.class_mode == "categorical":
-            targets = np.zeros((len(chosen), len(self.class_indices)), generator.dtype)
-            for place, index in enumerate(chosen):
+            targets = np.zeros((len(index_array), len(self.class_indices)), generator.dtype)
+            for place, index in enumerate(index_array):
                 targets[place, self.classes[index]] = 1
         elif self.class_mode in ("binary", "sparse"):
-            targets = np.array([self.classes[index] for index in chosen], generator.dtype)
+            targets = np.array([self.classes[index] for index in index_array], generator.dtype)
         elif self.targets:
-            own = [target[chosen] for target in self.targets]
+            own = [target[index_array] for target in self.targets]
             targets = own if self.class_mode == "multi_output" else own[0]
         both = images, targets
-        return both if self.sample_weight is None else (*both, self.sample_weight[chosen])
+        return both if self.sample_weight is None else (*both, self.sample_weight[index_array])
 
 
 def _loaded(path: str, settings: Mapping[str, Any], generator: ImageDataGenerator) -> np.ndarray:
@@ -567,6 +478,9 @@ class ImageDataGenerator:
         shuffle: bool = True,
         sample_weight: Any = None,
         seed: int | None = None,
+        save_to_dir: str | None = None,
+        save_prefix: str = "",
+        save_format: str = "png",
         subset: str | None = None,
     ) -> NumpyArrayIterator:
         """Batches of images that are arrays.
@@ -578,12 +492,16 @@ class ImageDataGenerator:
             shuffle: Take them in random order.
             sample_weight: Weights.
             seed: Seed of NumPy's random numbers.
+            save_to_dir: A folder that the images are written to, to look at them.
+            save_prefix: What the names of the files begin with.
+            save_format: Their format, such as ``png``.
             subset: ``training`` or ``validation``, the parts that `validation_split` makes.
 
         Raises:
             ValueError: Arrays differ in length or have another rank.
         """
-        return NumpyArrayIterator(x, y, self, batch_size, shuffle, sample_weight, seed, subset)
+        saved: dict[str, Any] = {"save_to_dir": save_to_dir, "save_prefix": save_prefix, "save_format": save_format}
+        return NumpyArrayIterator(x, y, self, batch_size, shuffle, sample_weight, seed, **saved, subset=subset)
 
     def flow_from_directory(self, directory: str, *args: Any, **kwargs: Any) -> DirectoryIterator:
         """Batches of the images in the folders of a folder, each of which is a class. It needs Pillow.
@@ -594,7 +512,8 @@ class ImageDataGenerator:
                 ``grayscale``), ``classes`` (names of folders, all by default), ``class_mode`` (``categorical`` for
                 one-hot targets, ``binary`` or ``sparse`` for numbers, ``input`` for the images themselves, None for no
                 targets), ``batch_size``, ``shuffle`` and ``seed``.
-            **kwargs: The same by name; and ``follow_links``, ``subset`` and ``interpolation``.
+            **kwargs: The same by name; and ``follow_links``, ``subset``, ``interpolation``, and what `flow` is told of
+                where images are written.
 
         Raises:
             ValueError: There is no such mode.
@@ -621,11 +540,18 @@ class ImageDataGenerator:
             ValueError: There is no such mode.
             TypeError: Values of a column are of another kind.
         """
-        for unused in ("save_to_dir", "save_prefix", "save_format", "drop_duplicates"):
-            kwargs.pop(unused, None)
+        kwargs.pop("drop_duplicates", None)
         return DataFrameIterator(dataframe, directory, self, x_col, y_col, **kwargs)
 
     # -- one image -----------------------------------------------------------------------------------------
+
+    def of(self, data_format: str | None, dtype: Any) -> ImageDataGenerator:
+        """This generator, or one like it for images of another format or dtype."""
+        if data_format in (None, self.data_format) and dtype in (None, self.dtype):
+            return self
+        other = copy.copy(self)
+        other.data_format, other.dtype = data_format or self.data_format, dtype or self.dtype
+        return other
 
     def changed(self, x: np.ndarray) -> np.ndarray:
         """An image changed at random, and then scaled."""
@@ -661,16 +587,16 @@ class ImageDataGenerator:
         """An image after a change that `get_random_transform` has drawn, or a part of one."""
         row, column, _ = self._axes
         outside = {"order": 1, "mode": self.fill_mode, "cval": self.cval}
-        x = _moved(x, transform_parameters, self._axes, MappingProxyType(outside))
+        x = moved(x, transform_parameters, self._axes, MappingProxyType(outside))
         shift = transform_parameters.get("channel_shift_intensity")
         if shift is not None:
-            x = np.clip(x + np.asarray(shift, x.dtype), x.min(), x.max())
+            x = apply_channel_shift(x, shift)
         if transform_parameters.get("flip_horizontal"):
             x = np.flip(x, column)
         if transform_parameters.get("flip_vertical"):
             x = np.flip(x, row)
         if transform_parameters.get("brightness") is not None:
-            x = _brightened(x, transform_parameters["brightness"])
+            x = apply_brightness_shift(x, transform_parameters["brightness"], scale=False)
         return x
 
     def random_transform(self, x: np.ndarray, seed: int | None = None) -> np.ndarray:

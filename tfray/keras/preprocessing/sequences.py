@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -74,6 +75,21 @@ class TimeseriesGenerator(Batches):
         samples = np.array([self.data[row - self.length : row : self.sampling_rate] for row in rows])
         targets = np.array([self.targets[row] for row in rows])
         return (samples[:, ::-1, ...] if self.reverse else samples), targets
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, with data and targets as JSON; `start_index` is the first step that is a target.
+
+        Raises:
+            TypeError: Data or targets cannot be JSON.
+        """
+        data, targets = (each.tolist() if isinstance(each, np.ndarray) else each for each in (self.data, self.targets))
+        names = "length", "sampling_rate", "stride", "start_index", "end_index", "shuffle", "reverse", "batch_size"
+        own = {name: getattr(self, name) for name in names}
+        return {"data": json.dumps(data), "targets": json.dumps(targets), **own}
+
+    def to_json(self, **kwargs: Any) -> str:
+        """`get_config` and the name of the class as JSON; arguments are those of `json.dumps`."""
+        return json.dumps({"class_name": type(self).__name__, "config": self.get_config()}, **kwargs)
 
 
 def pad_sequences(
