@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
@@ -228,3 +230,32 @@ def test_a_list_of_callbacks_has_their_methods():
     assert told[2:] == [{}] * 2
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         listeners.nonsense()
+
+
+def test_epochs_are_sent_to_a_server(caplog):
+    received = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_POST(self):
+            received.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Server) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        monitor = keras.callbacks.RemoteMonitor(f"http://127.0.0.1:{server.server_port}", send_as_json=True)
+        monitor.on_epoch_end(3, {"loss": np.float32(0.5)})
+        thread.join(60)
+    assert received == [("/publish/epoch/end/", b'{"epoch": 3, "loss": 0.5}')]
+    monitor.on_epoch_end(4, {"loss": 0.5})  # nobody listens any more
+    assert "Could not reach RemoteMonitor root server" in caplog.text
+
+
+@pytest.mark.parametrize("refused", [{"write_grads": True}, {"embeddings_freq": 1}])
+def test_what_event_files_are_not_written_for(refused, tmp_path):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=next(iter(refused))):
+        keras.callbacks.TensorBoard(str(tmp_path), **refused)

@@ -148,3 +148,47 @@ def test_registered_names():
         utils.register_keras_serializable("Tests", "thrice")(double)
     with pytest.raises(ValueError, match="get_config"):
         utils.register_keras_serializable("Tests")(type("Plain", (), {}))
+
+
+# -- probabilities of nearly 0 and 1, and the loss from a softmax's or sigmoid's own logits -----------------
+
+LOGITS = np.array([[100, 0, -5], [0, 30, 1], [1, 2, 3]], np.float32)
+ONE_HOT = np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("activation", "loss", "expected"),
+    [
+        ("softmax", "categorical_crossentropy", [100, 0, 0.4076]),
+        ("softmax", "sparse_categorical_crossentropy", [100, 0, 0.4076]),
+        ("softmax", "binary_crossentropy", [10.252700, 0, 0.260867]),
+        ("sigmoid", "binary_crossentropy", [33.566620, 0.668807, 1.162967]),
+    ],
+)
+def test_saturated_outputs_have_the_loss_of_their_logits(activation, loss, expected):
+    """The values are TensorFlow 1.15's: a wrong class of probability 0 costs what its logit says, and is learnt."""
+    logits = tf.constant(LOGITS)
+    targets = ONE_HOT.argmax(-1) if loss.startswith("sparse") else ONE_HOT
+    found = losses.get(loss)(tf.constant(targets), getattr(keras.activations, activation)(logits))
+    np.testing.assert_allclose(value(found), expected, atol=1e-3)
+
+
+def test_probabilities_of_sequences_are_clipped():
+    """As in TensorFlow 1.15, where a softmax of more than two axes is not looked behind."""
+    logits = tf.constant(np.stack([LOGITS, LOGITS + 1]))
+    found = losses.categorical_crossentropy(np.stack([ONE_HOT] * 2), keras.activations.softmax(logits))
+    np.testing.assert_allclose(value(found), [[16.1181, 0, 0.4076]] * 2, atol=1e-3)
+    with pytest.raises(ValueError, match="Cannot apply softmax to a tensor that is 1D"):
+        keras.activations.softmax(tf.constant([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_classes_along_another_axis(is_sparse):
+    backend = keras.backend
+    shares = np.random.default_rng(3).dirichlet(np.ones(3), (2, 4)).astype(np.float32)
+    classes = np.array([[0, 2, 1, 1], [2, 2, 0, 1]])
+    expected = -np.log(np.take_along_axis(shares, classes[..., None], -1))[..., 0]
+    function = backend.sparse_categorical_crossentropy if is_sparse else backend.categorical_crossentropy
+    targets = classes if is_sparse else np.moveaxis(np.eye(3, dtype=np.float32)[classes], -1, 1)
+    found = function(tf.constant(targets), tf.constant(np.moveaxis(shares, -1, 1).copy()), axis=1)
+    np.testing.assert_allclose(value(found), expected, rtol=1e-4)

@@ -297,3 +297,29 @@ def test_variables_have_the_names_of_what_they_count():
     assert [variable.op.name for metric in made for variable in metric.variables] == [
         "true_positives", "false_positives", "true_positives_1", "false_negatives",
     ]  # fmt: skip
+
+
+def test_metrics_without_a_name_are_numbered_and_those_of_one_name_count_once():
+    """As in TensorFlow 1.15."""
+    tf.reset_default_graph()
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, keras.layers.Dense(3)(inputs))
+    rates = [keras.metrics.AUC(), keras.metrics.AUC(), keras.metrics.Precision()]
+    model.compile("sgd", "mse", metrics=["mae", "mae", "accuracy", "acc", *rates, "mse", keras.losses.mse])
+    names = ["loss", "mean_absolute_error", "acc", "auc", "auc_1", "precision", "mean_squared_error"]
+    assert model.metrics_names == names
+    assert keras.metrics.Precision().name == "precision_1" and keras.metrics.Mean().name == "mean"
+
+
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [
+        (lambda: keras.metrics.TopKCategoricalAccuracy(3), {"name": "top_k_categorical_accuracy", "k": 3}),
+        (lambda: keras.metrics.BinaryAccuracy("mine", None, 0.3), {"name": "mine", "threshold": 0.3}),
+        (lambda: keras.metrics.LogCoshError(), {"name": "logcosh"}),
+        (lambda: keras.metrics.KLDivergence(), {"name": "kullback_leibler_divergence"}),
+    ],
+)
+def test_arguments_by_place(make, settings):
+    metric = make()
+    assert metric.name == settings["name"] and metric.get_config().items() >= settings.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import tfray as tf
 
@@ -342,3 +343,23 @@ def test_models_of_models_as_tensorflow_1_calls_them():
         found = model.predict(x)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, [[3.0], [7.0]])
+
+
+def test_sparse_inputs():
+    """A sparse input is fed by arrays and by SciPy's sparse matrices, and so is a dense one."""
+    x = np.array([[1, 0, 2, 0], [0, 0, 0, 3], [1, 1, 1, 1]], np.float32)
+    given = sparse.csr_matrix(x)
+    inputs = keras.Input((4,), sparse=True)
+    assert keras.backend.is_sparse(inputs)
+    dense = keras.layers.Lambda(lambda each: tf.reshape(tf.sparse.to_dense(each), [-1, 4]))(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(2, kernel_initializer="ones")(dense))
+    model.compile("sgd", "mse")
+    np.testing.assert_allclose(model.predict(given), [[3, 3], [3, 3], [4, 4]])
+    np.testing.assert_allclose(model.train_on_batch(x, np.zeros((3, 2))), 34 / 3, rtol=1e-5)
+    losses = model.fit(given, np.zeros((3, 2)), batch_size=2, epochs=2, verbose=0).history["loss"]
+    assert losses[1] < losses[0] < 34 / 3
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(inputs))
+    np.testing.assert_allclose(model.predict(given), [[3], [3], [4]])
+    with pytest.raises(ValueError, match="no ragged inputs"):
+        keras.Input((4,), ragged=True)

@@ -91,3 +91,20 @@ def test_layers_of_tf_layers_keep_their_variable_scope():
     with tf.name_scope("a"):
         assert names(layer(x), layer) == ("a/dense/BiasAdd:0", dense("dense"))
         assert layer(x).name == "a/dense/BiasAdd_1:0"
+
+
+@pytest.mark.parametrize(
+    ("make", "weights"),
+    [
+        (lambda: keras.layers.TimeDistributed(Dense(3)), ["time_distributed/kernel:0", "time_distributed/bias:0"]),
+        (
+            lambda: keras.layers.RNN([keras.layers.SimpleRNNCell(3), keras.layers.SimpleRNNCell(2)]),
+            [f"rnn/{each}{n}:0" for n in ("", "_1") for each in ("kernel", "recurrent_kernel", "bias")],
+        ),
+    ],
+)
+def test_weights_of_what_is_within_belong_to_the_layer_around_it(make, weights):
+    tf.reset_default_graph()
+    layer = make()
+    layer(tf.zeros([2, 4, 2]))
+    assert [weight.name for weight in layer.weights] == weights

@@ -120,11 +120,9 @@ def moved(
     matrix = matrix @ np.diag([*zoom, 1])
     if (matrix == np.eye(3)).all():
         return x
-    middle = np.array([x.shape[row] / 2 - 0.5, x.shape[column] / 2 - 0.5])
-    offset = matrix[:2, :2] @ -middle + matrix[:2, 2] + middle
-    linear = matrix[:2, :2]
-    # The parts of the matrix are those of columns and rows; those of arrays come the other way round.
-    linear, offset = linear[::-1, ::-1], offset[::-1]
+    # TensorFlow 1.15's middle, one pixel from the true one, which later versions took.
+    linear, middle = matrix[:2, :2], np.array([x.shape[row] / 2 + 0.5, x.shape[column] / 2 + 0.5])
+    offset = linear @ -middle + matrix[:2, 2] + middle
     channels = [ndimage.affine_transform(each, linear, offset, **settings) for each in np.moveaxis(x, channel, 0)]
     return np.moveaxis(np.stack(channels), 0, channel)
 
