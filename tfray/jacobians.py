@@ -11,7 +11,9 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.gradients import Gradient, UnconnectedGradients, gradients
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.control import control_flow_ops, tensor_array_ops
+from tfray.ops.math.comparison_ops import equal
 
 _UNROLLED: Final = 64
 """Backward passes of a Jacobian that are added to the graph one by one. More are one pass in a loop."""
@@ -86,7 +88,8 @@ def batch_jacobian(
         raise ValueError(
             f"Need first dimension of output shape ({target.shape}) and inp shape ({source.shape}) to match."
         )
-    sizes = array_ops.shape(target)
+    with get_default_graph().control_dependencies(_same_count(target, source)):
+        sizes = array_ops.shape(target)
     examples = array_ops.transpose(array_ops.reshape(target, [sizes[0], -1]))  # a row for each element of an example
     if target.shape[1:].is_fully_defined():
         examples.set_shape([target.shape[1:].num_elements(), None])
@@ -102,6 +105,14 @@ def batch_jacobian(
     by_example = array_ops.transpose(array_ops.reshape(rows, [count, sizes[0], -1]), [1, 0, 2])
     shape = target.shape.concatenate(source.shape[1:])
     return _reshaped(by_example, [sizes, array_ops.shape(source)[1:]], shape)
+
+
+def _same_count(target: Tensor, source: Tensor) -> list[Any]:
+    """What checks in a step that there are as many examples of both, where it is not known before."""
+    if target.shape[:1].is_fully_defined() and source.shape[:1].is_fully_defined():
+        return []
+    here, there = array_ops.shape(target)[0], array_ops.shape(source)[0]
+    return [Assert(equal(here, there), ["Need first dimension of output and inp to match:", here, there])]
 
 
 def hessians(

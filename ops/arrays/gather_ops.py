@@ -337,38 +337,43 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
 
 
 def check_places(
-    ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str = "shape", owner: str = ""
+    ctx: KernelContext, indices: Array, shape: Sequence[int], kind: str = "shape", owner: str = ""
 ) -> None:
-    """Raise `InvalidArgumentError` unless the coordinates ``indices[..., :]`` lie in an array of shape `sizes`.
+    """Raise `InvalidArgumentError` unless the coordinates ``indices[..., :]`` lie in the first axes of an array.
 
-    `kind` is what the error calls the sizes, and `owner` says of what they are.
+    `kind` is what the error calls the array's shape, and `owner` says of what it is.
 
     On a GPU nothing is checked, because the host would have to wait for the device in every step.
     """
     if ctx.xp is not np or not indices.size:
         return
+    sizes = shape[: indices.shape[-1]]
     if any(first_outside(indices[..., i], size) is not None for i, size in enumerate(sizes)):
         place = np.argwhere(((indices < 0) | (indices >= np.array(sizes))).any(-1))[0].tolist()
         where, found = ",".join(map(str, place)), indices[tuple(place)].tolist()
         axis = next(axis for axis, size in enumerate(sizes) if not 0 <= found[axis] < size)
         raise InvalidArgumentError(
-            f"indices[{where}] = {found} does not index into {kind} {list(sizes)}{owner}: "
+            f"indices[{where}] = {found} does not index into {kind} [{','.join(map(str, shape))}]{owner}: "
             f"invalid index on dimension {axis}"
         )
 
 
-def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str) -> Array:
-    """Row-major positions of the coordinates ``indices[..., :]`` in a tensor of shape `sizes`."""
-    check_places(ctx, indices, sizes, kind)
+def _linear_indices(ctx: KernelContext, indices: Array, shape: Sequence[int], kind: str) -> Array:
+    """Row-major positions of the coordinates ``indices[..., :]`` in the first axes of a tensor."""
+    check_places(ctx, indices, shape, kind)
     places = ctx.xp.zeros(indices.shape[:-1], np.int64)
-    for i, size in enumerate(sizes):
+    for i, size in enumerate(shape[: indices.shape[-1]]):
         places = places * size + indices[..., i]
     return places
 
 
 def _gather_nd_kernel(ctx: KernelContext, params: Array, indices: Array) -> Array:
     depth = indices.shape[-1]
-    places = _linear_indices(ctx, indices, params.shape[:depth], "param shape")
+    if indices.size and not params.size:
+        raise InvalidArgumentError(
+            f"Requested more than 0 entries, but params is empty.  Params shape: [{','.join(map(str, params.shape))}]"
+        )
+    places = _linear_indices(ctx, indices, params.shape, "param shape")
     rows = params.reshape(prod(params.shape[:depth]), *params.shape[depth:])
     return take_rows(ctx, rows, places, 0)
 
@@ -438,7 +443,7 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
             f"scatter_nd: Indices and updates specified for empty output: shape {sizes} holds nothing, but there are "
             f"indices {indices.shape}"
         )
-    places = _linear_indices(ctx, indices, sizes[:depth], "shape").reshape(-1)
+    places = _linear_indices(ctx, indices, sizes, "shape").reshape(-1)
     rows = updates.reshape(places.size, prod(sizes[depth:]))
     if updates.dtype.kind in "bO":
         # There is no sum of these: bools are joined by "or", strings one after the other.

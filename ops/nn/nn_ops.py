@@ -24,7 +24,7 @@ from tfray.ops.kernels.gpu.device_loops import has_loop
 from tfray.ops.kernels.gpu.device_sums import staged_sum
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import FEW_ELEMENTS, LARGE_ELEMENTS, cut, run_tiles, shares_for
-from tfray.ops.math.arithmetic_ops import multiply, realdiv, reciprocal, subtract
+from tfray.ops.math.arithmetic_ops import multiply, reciprocal, subtract, truediv
 from tfray.ops.math.comparison_ops import equal, greater_equal
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
@@ -354,6 +354,19 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     return [actual[axis] if size is None else size for axis, size in enumerate(sizes)]
 
 
+def check_weights(weights: Tensor, losses: Tensor) -> None:
+    """Raise unless weights have rank 0, or the rank of the losses and sizes 1 or equal. Others are mostly mistakes."""
+    if weights.shape.rank in (0, None) or losses.shape.rank is None:
+        return
+    sizes = zip(weights.shape.as_list(), losses.shape.as_list(), strict=False)
+    fits = weights.shape.rank == losses.shape.rank
+    if not fits or any(mine not in (1, None) and theirs is not None and mine != theirs for mine, theirs in sizes):
+        raise InvalidArgumentError(
+            f"weights can not be broadcast to values. values.shape={losses.shape}. weights.shape={weights.shape}. "
+            "Expected a scalar, or the rank of the losses with each size 1 or that of the losses"
+        )
+
+
 # -- losses of a batch ---------------------------------------------------------------------------------
 
 
@@ -371,15 +384,21 @@ def compute_average_loss(
         A scalar.
 
     Raises:
-        InvalidArgumentError: `per_example_loss` is a scalar.
+        InvalidArgumentError: `per_example_loss` is a scalar, or `sample_weight` has sizes that do not fit.
     """
     losses = convert_to_tensor(per_example_loss)
     if losses.shape.rank == 0:
-        raise InvalidArgumentError("compute_average_loss: per_example_loss is a scalar, expected [batch, ...]")
+        raise InvalidArgumentError(
+            "compute_average_loss: Invalid value passed for `per_example_loss`. Expected a tensor with at least rank "
+            f"1, received: {losses!r}"
+        )
     if sample_weight is not None:
-        losses = multiply(losses, cast(sample_weight, losses.dtype))
+        sample_weight = convert_to_tensor(sample_weight)
+        check_weights(sample_weight, losses)
+        weighing = losses.dtype if losses.dtype.is_floating else dtypes.float32
+        losses = cast(multiply(cast(losses, weighing), cast(sample_weight, weighing)), losses.dtype)
     count = shape_of(losses)[0] if global_batch_size is None else global_batch_size
-    return realdiv(reduce_sum(losses), cast(count, losses.dtype))
+    return truediv(reduce_sum(losses), cast(count, losses.dtype))
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:

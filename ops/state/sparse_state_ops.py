@@ -373,7 +373,7 @@ def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], N
                     f"variable {resource.name!r} has shape {array.shape}: updates of shape {updates.shape} "
                     f"do not fit indices of shape {indices.shape}"
                 )
-            check_places(ctx, indices, array.shape[:depth], owner=f" of variable {resource.name!r}")
+            check_places(ctx, indices, array.shape, owner=f" of variable {resource.name!r}")
             places = tuple(indices[..., axis] for axis in range(depth))
             write(ctx.xp, array, places, _apart(ctx.xp, array, updates))
             return array

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.jacobians import batch_jacobian
 from tfray.library.functions.traced_function import Defun
 
 
@@ -375,6 +376,22 @@ WHILE_RUNNING = {
     "gather_nd": (
         lambda: tf.gather_nd([0, 1, 2], [[[0], [7]]]),
         r"indices\[0,1\] = \[7\] does not index into param shape \[3\]",
+    ),
+    "gather_nd of rows": (
+        lambda: tf.gather_nd([[0, 1, 2]], [[[0], [0], [1]]]),
+        r"indices\[0,2\] = \[1\] does not index into param shape \[1,3\]",
+    ),
+    "gather_nd from nothing": (
+        lambda: tf.gather_nd(np.zeros([0, 3]), np.zeros([1, 2], np.int32)),
+        r"Requested more than 0 entries, but params is empty.  Params shape: \[0,3\]",
+    ),
+    "scatter_nd of rows": (
+        lambda: tf.scatter_nd([[5]], [[1.0, 2.0]], [4, 2]),
+        r"indices\[0\] = \[5\] does not index into shape \[4,2\]",
+    ),
+    "batch_jacobian of other examples": (
+        lambda: batch_jacobian(tf.concat([x := unknown([[1.0, 2.0]]), x], 0), x),
+        "assertion failed",
     ),
     "unsorted_segment_sum": (
         lambda: tf.unsorted_segment_sum([[17]], [[7]], 2),

@@ -11,6 +11,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.programs.graph_tools import (
     export_scoped_meta_graph,
     freeze_graph,
+    freeze_graph_with_def_protos,
     import_scoped_meta_graph,
     optimize_for_inference,
     print_tensors_in_checkpoint_file,
@@ -63,6 +64,15 @@ def test_a_frozen_graph_gives_what_the_model_gives(model, source, tmp_path):
     assert not {node.op for node in made.node} & {"VariableV2", "VarHandleOp", "Variable"}
     assert any(node.device for node in made.node) == (not choices.get("clear_devices", True))
     assert_gives_the_scores(made, model)
+
+
+def test_a_graph_at_hand_is_frozen_as_one_in_a_file(model):
+    graph = tf.GraphDef.FromString((model / "graph.pb").read_bytes())
+    arguments = None, f"{model}/model-10", "scores", "save/restore_all", "save/Const:0", "", True, ""
+    made = freeze_graph_with_def_protos(graph, *arguments)
+    assert made == frozen(model, input_graph=model / "graph.pb")
+    with pytest.raises(InvalidArgumentError, match="nothing to freeze"):
+        freeze_graph_with_def_protos(None, *arguments)
 
 
 def test_variables_may_stay_and_must_be_in_the_checkpoint(model, tmp_path):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 
 import tfray as tf
 from tfray.programs import python_tools
+from tfray.programs.internal_names import get_json_type
 
 
 def plain(a, b, c=3, *rest, d=4, **others):
@@ -69,7 +71,70 @@ def test_decorators_are_found_again():
     def outer(*args, **kwargs):
         return plain(*args, **kwargs)
 
-    made = python_tools.make_decorator(plain, outer)
-    assert made is outer and made.__name__ == "plain"
-    assert python_tools.unwrap(made) == ([outer], plain) and python_tools.unwrap(plain) == ([], plain)
+    made = python_tools.make_decorator(plain, outer, decorator_doc="more")
+    assert made is outer and made.__name__ == "plain" and made.__doc__ == "more" and made.__wrapped__ is plain
+    assert python_tools.unwrap(made) == ([made._tf_decorator], plain) and python_tools.unwrap(plain) == ([], plain)
+    assert made._tf_decorator.decorator_name == "test_decorators_are_found_again"
     assert python_tools.getargspec(made).args == ["a", "b", "c"]
+    around = python_tools.TFDecorator("around", made, None, python_tools.ArgSpec(["x"], None, None, None))
+    assert (around(1, 2), around.__name__, around.__doc__) == (1, "plain", "more")
+    assert python_tools.unwrap(around) == ([around, made._tf_decorator], plain)
+    assert python_tools.getargspec(around).args == ["x"]
+
+
+def test_what_is_decorated_may_be_exchanged():
+    def twice(target):
+        def call(x):
+            return call.__wrapped__(x) * 2
+
+        return python_tools.make_decorator(target, call)
+
+    def one_more(x):
+        return x + 1
+
+    first = twice(one_more)
+    second = twice(python_tools.TFDecorator("between", first))
+    assert second(1) == 8
+    python_tools.rewrap(second, one_more, abs)
+    assert second(-1) == 4 and python_tools.unwrap(second)[1] is abs
+    python_tools.rewrap(second, first, abs)
+    assert second(-1) == 2 and first(-1) == 2
+    python_tools.rewrap(second, second._tf_decorator.decorated_target, one_more)
+    assert second(1) == 4
+    python_tools.rewrap(abs, abs, one_more)
+
+
+def test_decorators_of_contexts_and_of_names():
+    @python_tools.contextmanager
+    def one_more(x, y=2):
+        yield x + 1
+
+    with one_more(1) as found:
+        assert found == 2
+    assert [each.decorator_name for each in python_tools.unwrap(one_more)[0]] == ["contextmanager"]
+    assert python_tools.getargspec(one_more) == (["x", "y"], None, None, (2,))
+
+    named = python_tools.keyword_args_only(plain)
+    assert named(a=1, b=2) == 1
+    with pytest.raises(ValueError, match=r"Must use keyword args to call plain\."):
+        named(1, b=2)
+
+
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        (np.float32(2), 2.0),
+        (np.arange(3), [0, 1, 2]),
+        (tf.TensorShape([1, None]), [1, None]),
+        (tf.Dimension(3), 3),
+        (tf.nn.relu, "relu"),
+        (dict, "dict"),
+        (tf.keras.layers.Flatten(name="f"), ("class_name", "Flatten")),
+    ],
+)
+def test_what_json_does_not_know(thing, expected):
+    found = get_json_type(thing)
+    assert (found == expected) if not isinstance(expected, tuple) else found[expected[0]] == expected[1]
+    for unknown in (tf.float32, object(), {1, 2}):
+        with pytest.raises(TypeError, match="Not JSON Serializable"):
+            get_json_type(unknown)

@@ -202,6 +202,9 @@ def _shapes(op: Operation) -> list[TensorShape]:
 def _defaults(body: Body, op: Operation) -> list[str]:
     kept = zip(op.inputs[1:], op.attrs["may_miss"], strict=False)
     return [
-        body.text(tensor) if may_miss else body.constant(op, "no_default", [], tensor.dtype)
+        # A vector of nothing says that there is no default.
+        body.text(tensor)
+        if may_miss or tensor.shape.sizes == (0,)
+        else body.constant(op, "no_default", [], tensor.dtype)
         for tensor, may_miss in kept
     ]

@@ -93,17 +93,34 @@ def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
     return plain
 
 
-def _restored(nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
-    """The nodes of a graph, with the operations that tfray has written for TensorFlow as they were."""
+def _restored(nodes: Sequence[NodeDef]) -> Iterator[NodeDef]:
+    """The nodes of a graph, with the operations that tfray has written for TensorFlow as they were.
+
+    TensorFlow's form stays where what the operation takes is not there: a program has cut the graph by that form.
+    """
+    by_name = {node.name: node for node in nodes}
+    own: dict[str, NodeDef] = {}
+    needed: list[str] = []
     for node in nodes:
-        if OWN_PART in node.attr:
-            continue
         if OWN_ATTRS in node.attr and not node.op.startswith(OWN):
             plain = _written(node, "op", "input")
             inputs = [str(text).removesuffix(":0") for text in plain["input"]]
-            attr = {name: node.attr[name] for name in (OWN_ATTRS, "_class") if name in node.attr}
-            node = NodeDef(name=node.name, op=OWN + str(plain["op"]), device=node.device, input=inputs, attr=attr)
-        yield node
+            if all(_source(text) in by_name for text in inputs):
+                attr = {name: node.attr[name] for name in (OWN_ATTRS, "_class") if name in node.attr}
+                op = OWN + str(plain["op"])
+                own[node.name] = NodeDef(name=node.name, op=op, device=node.device, input=inputs, attr=attr)
+            else:
+                needed += node.input
+    parts = {node.name for node in nodes if OWN_PART in node.attr}
+    while needed:
+        if (name := _source(needed.pop())) in parts:
+            parts.remove(name)
+            needed += by_name[name].input
+    return (own.get(node.name, node) for node in nodes if node.name not in parts)
+
+
+def _source(text: str) -> str:
+    return text.removeprefix("^").partition(":")[0]
 
 
 def _written(node: NodeDef, *keys: str) -> dict[str, Any]:

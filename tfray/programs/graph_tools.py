@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -143,18 +144,56 @@ def freeze_graph(
     Raises:
         InvalidArgumentError: An operation is not there, or a variable is not in the checkpoint.
     """
+    with octets_of(input_graph) if not (input_saved_model_dir or input_meta_graph) else nullcontext() as contents:
+        return freeze_graph_with_def_protos(
+            None if contents is None else message_of_file(GraphDef, contents),
+            None,
+            input_checkpoint,
+            output_node_names,
+            restore_op_name,
+            filename_tensor_name,
+            output_graph,
+            clear_devices,
+            initializer_nodes,
+            variable_names_whitelist,
+            variable_names_blacklist,
+            input_meta_graph,
+            input_saved_model_dir,
+            saved_model_tags,
+        )
+
+
+def freeze_graph_with_def_protos(
+    input_graph_def: GraphDef | None,
+    input_saver_def: Any,
+    input_checkpoint: PathLike,
+    output_node_names: str,
+    restore_op_name: str | None,
+    filename_tensor_name: str | None,
+    output_graph: PathLike,
+    clear_devices: bool,
+    initializer_nodes: str,
+    variable_names_whitelist: str = "",
+    variable_names_blacklist: str = "",
+    input_meta_graph_def: MetaGraphDef | PathLike | None = None,
+    input_saved_model_dir: PathLike | None = None,
+    saved_model_tags: str | None = None,
+    checkpoint_version: int = 2,
+) -> GraphDef:
+    """`freeze_graph` of a graph, or of a meta graph, that a program has at hand. The other arguments are the same."""
     outputs = _words(output_node_names)
     chosen = _words(variable_names_whitelist) or None, _words(variable_names_blacklist) or None
-    if input_saved_model_dir or input_meta_graph:
+    if input_saved_model_dir or input_meta_graph_def:
         with Graph().as_default() as graph, Session(graph=graph) as session:
             if input_saved_model_dir:
-                load(session, _words(saved_model_tags), input_saved_model_dir)
-            elif (saver := import_meta_graph(input_meta_graph or "")) is not None:
+                load(session, _words(saved_model_tags or ""), input_saved_model_dir)
+            elif (saver := import_meta_graph(input_meta_graph_def or "")) is not None:
                 saver.restore(session, input_checkpoint)
             frozen: GraphDef = convert_variables_to_constants(session, graph.as_graph_def(), outputs, *chosen)
     else:
-        with octets_of(input_graph) as contents:
-            frozen = _frozen(message_of_file(GraphDef, contents), outputs, input_checkpoint, *chosen)
+        if input_graph_def is None:
+            raise InvalidArgumentError("there is nothing to freeze: give a graph, a meta graph or a saved model")
+        frozen = _frozen(input_graph_def, outputs, input_checkpoint, *chosen)
     for node in with_marks(frozen).node if clear_devices else ():
         node.ClearField("device")
     if output_graph:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
+import numpy as np
+
 from tfray.absent_names import absent
 from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
@@ -22,7 +24,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import Dimension, TensorShape
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
@@ -441,3 +443,26 @@ class NoTPU:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise absent("tpu.Topology", [])
+
+
+def get_json_type(obj: Any) -> Any:
+    """What `json` writes of an object that it does not know: as ``default`` of `json.dumps`.
+
+    Layers and models become their class and configuration; arrays and shapes lists; functions and classes their names.
+
+    Raises:
+        TypeError: It is nothing of these.
+    """
+    if hasattr(obj, "get_config"):
+        return {"class_name": type(obj).__name__, "config": obj.get_config()}
+    if isinstance(obj, np.ndarray):
+        return obj.tolist()
+    if isinstance(obj, np.generic):
+        return obj.item()
+    if isinstance(obj, TensorShape):
+        return obj.as_list()
+    if isinstance(obj, Dimension):
+        return obj.value
+    if callable(obj) and hasattr(obj, "__name__"):
+        return obj.__name__
+    raise TypeError("Not JSON Serializable:", obj)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from inspect import (
     FullArgSpec,
@@ -34,6 +36,8 @@ from typing import Any, NamedTuple
 __all__ = [
     "ArgSpec",
     "FullArgSpec",
+    "TFDecorator",
+    "contextmanager",
     "currentframe",
     "fn_args",
     "getargspec",
@@ -57,7 +61,9 @@ __all__ = [
     "ismethod",
     "ismodule",
     "isroutine",
+    "keyword_args_only",
     "make_decorator",
+    "rewrap",
     "signature",
     "stack",
     "unwrap",
@@ -76,13 +82,18 @@ class ArgSpec(NamedTuple):
 def getargspec(obj: Callable[..., Any]) -> ArgSpec:
     """The arguments of a function, of a method with its `self`, of a class, or of an object that can be called.
 
-    Of a `functools.partial` they are those that are still open, and those that it gives by name, with these defaults.
+    Of what is decorated they are those that its outermost decorator tells, if one does. Of a `functools.partial` they
+    are those that are still open, and those that it gives by name, with these defaults.
 
     Raises:
         ValueError: A partial function gives by name what stands before an argument that has no default.
     """
     if not isinstance(obj, functools.partial):
-        found = getfullargspec(unwrap(obj)[1])
+        decorators, target = unwrap(obj)
+        for decorator in decorators:
+            if decorator.decorator_argspec is not None:
+                return decorator.decorator_argspec
+        found = getfullargspec(target)
         return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
     inner = getargspec(obj.func)
     names = inner.args[len(obj.args) + inspect.ismethod(obj.func) :]
@@ -116,6 +127,44 @@ def has_kwargs(fn: Callable[..., Any]) -> bool:
     return any(each.kind is each.VAR_KEYWORD for each in signature(fn).parameters.values())
 
 
+class TFDecorator:
+    """A callable in place of another one, which `unwrap` finds again.
+
+    Args:
+        decorator_name: Name of the decorator.
+        target: What it decorates, and calls.
+        decorator_doc: Its documentation; that of the target when empty.
+        decorator_argspec: The arguments that `getargspec` tells; those of the target when None.
+    """
+
+    def __init__(
+        self,
+        decorator_name: str | None,
+        target: Callable[..., Any],
+        decorator_doc: str | None = "",
+        decorator_argspec: ArgSpec | None = None,
+    ) -> None:
+        self._decorated_target = target
+        self.decorator_name = decorator_name
+        self.decorator_doc = decorator_doc
+        self.decorator_argspec = decorator_argspec
+        self.__name__ = getattr(target, "__name__", "")
+        self.__doc__ = decorator_doc or target.__doc__
+
+    @property
+    def decorated_target(self) -> Callable[..., Any]:
+        """What it decorates."""
+        return self._decorated_target
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """The target as a method."""
+        return self._decorated_target.__get__(instance, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the target."""
+        return self._decorated_target(*args, **kwargs)
+
+
 def make_decorator(
     target: Callable[..., Any],
     decorator_func: Callable[..., Any],
@@ -127,19 +176,71 @@ def make_decorator(
 
     Args:
         target: The function that is decorated.
-        decorator_func: What is called in its place.
-        decorator_name: Taken, without effect.
-        decorator_doc: Likewise.
+        decorator_func: What is called in its place. It may call ``decorator_func.__wrapped__``; see `rewrap`.
+        decorator_name: Name of the decorator; that of the function that calls `make_decorator` when None.
+        decorator_doc: As for `TFDecorator`.
         decorator_argspec: Likewise.
     """
-    functools.update_wrapper(decorator_func, target)
+    name = decorator_name or sys._getframe(1).f_code.co_name
+    decorator = TFDecorator(name, target, decorator_doc, decorator_argspec)
+    made: Any = functools.update_wrapper(decorator_func, target)
+    made.__doc__ = decorator.__doc__
+    made._tf_decorator = decorator
     return decorator_func
 
 
-def unwrap(maybe_tf_decorator: Any) -> tuple[Sequence[Any], Any]:
-    """The decorators around a function, the outermost first, and the function itself."""
-    decorators = []
-    while hasattr(maybe_tf_decorator, "__wrapped__"):
-        decorators.append(maybe_tf_decorator)
-        maybe_tf_decorator = maybe_tf_decorator.__wrapped__
-    return decorators, maybe_tf_decorator
+def unwrap(maybe_tf_decorator: Any) -> tuple[Sequence[TFDecorator], Any]:
+    """The decorators around a function, the outermost first, and the function itself.
+
+    Those that `functools.wraps` has made are passed, but not told.
+    """
+    decorators: list[TFDecorator] = []
+    target = maybe_tf_decorator
+    while True:
+        if (decorator := _decorator_of(target)) is not None:
+            decorators.append(decorator)
+            target = decorator.decorated_target
+        elif hasattr(target, "__wrapped__"):
+            target = target.__wrapped__
+        else:
+            return decorators, target
+
+
+def _decorator_of(obj: Any) -> TFDecorator | None:
+    found = obj if isinstance(obj, TFDecorator) else getattr(obj, "_tf_decorator", None)
+    return found if isinstance(found, TFDecorator) else None
+
+
+def rewrap(decorator_func: Any, previous_target: Any, new_target: Callable[..., Any]) -> None:
+    """Let the decorator around `previous_target` decorate another function, also where it is called already.
+
+    Args:
+        decorator_func: A decorated function.
+        previous_target: What is decorated, or one of its decorators.
+        new_target: What takes the place of `previous_target`.
+    """
+    around, inner = None, decorator_func
+    while inner is not previous_target and (decorator := _decorator_of(inner)) is not None:
+        around, inner = inner, decorator.decorated_target
+    if around is not None:
+        changed = _decorator_of(around)
+        assert changed is not None
+        changed._decorated_target = new_target
+        if around is not changed:
+            around.__wrapped__ = new_target
+
+
+def contextmanager(target: Callable[..., Any]) -> Callable[..., Any]:
+    """`contextlib.contextmanager`, by a decorator that `unwrap` finds."""
+    return make_decorator(target, contextlib.contextmanager(target), "contextmanager")
+
+
+def keyword_args_only(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function that raises `ValueError` unless all arguments are given by name."""
+
+    def named(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            raise ValueError(f"Must use keyword args to call {func.__name__}.")
+        return func(**kwargs)
+
+    return make_decorator(func, named, "keyword_args_only")

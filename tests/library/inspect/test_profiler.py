@@ -144,6 +144,17 @@ def test_a_timeline_follows_the_rules_of_its_format():
     assert not {event["ph"] for event in json.loads(bare)["traceEvents"]} & {"s", "f", "C"}
 
 
+def test_the_most_that_devices_held_is_told_by_their_kind():
+    metadata = recorded_step()
+    devices = [stats.device for stats in metadata.step_stats.dev_stats]
+    assert "/job:localhost/replica:0/task:0/device:CPU:1" in devices
+    analysis = Timeline(metadata.step_stats).analyze_step_stats()
+    check_trace(analysis.chrome_trace.format_to_string(pretty=True))
+    ((kind, most),) = analysis.allocator_maximums.items()
+    assert kind == "cpu" and most.timestamp > 0 and "w" in most.tensors
+    assert most.num_bytes >= max(peak.size_bytes for peak in tf.profiler.peak_memory(metadata))
+
+
 def test_a_timeline_goes_to_a_file(tmp_path):
     tf.timeline.Timeline(recorded_step()).save(tmp_path / "step.json")
     check_trace((tmp_path / "step.json").read_text())

@@ -703,6 +703,14 @@ def test_second_derivatives_of_a_network():
     check_gradients(network, [x, w1, w2], tolerance=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("weights", "expected"), [(None, 2.0), (0.5, 2 / 3), ([0.5, 1.0, 0.9], 4 / 3)]
+)  # TensorFlow 1.15's: weighed numbers are whole ones again
+def test_the_average_of_whole_losses_is_none_itself(session, weights, expected):
+    average = nn_ops.compute_average_loss([1, 2, 3], weights)
+    assert average.dtype.name == "float64" and session.run(average) == pytest.approx(expected)
+
+
 # -- what is refused when the graph is built, as in TensorFlow -------------------------------------------
 
 
@@ -721,6 +729,7 @@ def test_second_derivatives_of_a_network():
         (lambda x: normalization_ops.moments(x, [0], keep_dims=True, keepdims=True), ValueError),
         (lambda x: nn_ops.dropout(x, rate=[0.5]), ValueError),
         (lambda x: nn_ops.compute_average_loss(x[0, 0, 0, 0]), ValueError),
+        (lambda x: nn_ops.compute_average_loss(x, [0.2, 0.8]), ValueError),
     ],
 )
 def test_malformed_calls_are_refused_when_built(build, error):

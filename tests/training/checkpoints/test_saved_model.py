@@ -307,6 +307,22 @@ def test_sub_graphs_and_nodes_of_training():
         assert session.run("z:0", {"x:0": 2.0}) == 3.0
 
 
+def test_a_part_of_a_graph_that_parses_examples():
+    text = tf.placeholder(tf.string, [None], name="text")
+    parsed = tf.parse_example(text, {"a": tf.FixedLenFeature([], tf.float32)})["a"]
+    tf.negative(parsed, name="other")
+    example = tf.train.Example()
+    example.features.feature["a"].float_list.value.append(3.0)
+    definition = tf.get_default_graph().as_graph_def()
+    for _ in range(2):  # what has been cut and read once is cut again
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            tf.import_graph_def(definition, name="")
+            definition = tf.graph_util.extract_sub_graph(graph.as_graph_def(), ["ParseExample/ParseExample"])
+            assert len(definition.node) == 5
+            found = session.run("ParseExample/ParseExample:0", {"text:0": [example.SerializeToString()]})
+            assert found.tolist() == [3.0]
+
+
 def _node(op, name, *inputs, group=None):
     node = tf.NodeDef(op=op, name=name, input=inputs)
     if group is not None:

@@ -235,11 +235,13 @@ class PeakMemory:
         device: The device.
         size_bytes: The sum of `holdings`.
         holdings: What held it.
+        at_ns: When, in nanoseconds since 1970.
     """
 
     device: str
     size_bytes: int
     holdings: list[Holding]
+    at_ns: int = 0
 
 
 def memory_changes(recorded: RunMetadata | StepStats) -> Iterator[tuple[str, int, int, str, str]]:
@@ -263,12 +265,12 @@ def peak_memory(recorded: RunMetadata | StepStats) -> list[PeakMemory]:
     held: dict[str, dict[tuple[str, str], int]] = {}
     totals: dict[str, int] = {}
     peaks: dict[str, PeakMemory] = {}
-    for device, _, change, name, allocator in memory_changes(recorded):
+    for device, at, change, name, allocator in memory_changes(recorded):
         own = held.setdefault(device, {})
         own[name, allocator] = own.get((name, allocator), 0) + change
         totals[device] = totals.get(device, 0) + change
         if device not in peaks or totals[device] > peaks[device].size_bytes:
-            peaks[device] = PeakMemory(device, totals[device], _holdings(own))
+            peaks[device] = PeakMemory(device, totals[device], _holdings(own), at)
     return list(peaks.values())
 
 

@@ -10,13 +10,49 @@ Programs that say ``from tensorflow.python.client import timeline`` say ``from t
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from tfray.formats.files import PathLike, given_path, write_bytes
-from tfray.formats.step_stats import RunMetadata, StepStats
-from tfray.library.inspect.step_spans import StepSpan, as_json_value, flows, memory_changes, spans_of, stats_of
+from tfray.formats.step_stats import DeviceStepStats, RunMetadata, StepStats
+from tfray.framework.device_spec import DeviceSpec
+from tfray.library.inspect.step_spans import (
+    StepSpan,
+    as_json_value,
+    flows,
+    memory_changes,
+    peak_memory,
+    spans_of,
+    stats_of,
+)
 
-__all__ = ["Timeline"]
+__all__ = ["AllocationMaximum", "StepStatsAnalysis", "Timeline"]
+
+
+class AllocationMaximum(NamedTuple):
+    """The most that the devices of a kind held at once: when, in microseconds since 1970, how many bytes, and what."""
+
+    timestamp: int
+    num_bytes: int
+    tensors: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ChromeTrace:
+    """A timeline as text in Chrome's trace event format."""
+
+    text: str
+
+    def format_to_string(self, pretty: bool = False) -> str:
+        """The text, in lines if it is to be pretty."""
+        return json.dumps(json.loads(self.text), indent=4, separators=(",", ": ")) if pretty else self.text
+
+
+class StepStatsAnalysis(NamedTuple):
+    """What `Timeline.analyze_step_stats` tells: the timeline, and the `AllocationMaximum` of ``cpu`` and of ``gpu``."""
+
+    chrome_trace: ChromeTrace
+    allocator_maximums: dict[str, AllocationMaximum]
 
 
 class Timeline:
@@ -49,6 +85,23 @@ class Timeline:
         if show_memory:
             events += self._memory(devices, origin)
         return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
+
+    def analyze_step_stats(self, show_dataflow: bool = True, show_memory: bool = True) -> StepStatsAnalysis:
+        """The timeline, and the most that each kind of device held.
+
+        Args:
+            show_dataflow: As for `generate_chrome_trace_format`.
+            show_memory: Likewise.
+        """
+        kinds: dict[str, DeviceStepStats] = {}
+        for stats in self._stats.dev_stats:  # devices of a kind share their memory
+            kind = (DeviceSpec.from_string(stats.device).device_type or "CPU").lower()
+            kinds.setdefault(kind, DeviceStepStats(device=kind)).node_stats.extend(stats.node_stats)
+        maximums = {}
+        for peak in peak_memory(StepStats(dev_stats=list(kinds.values()))):
+            names = frozenset(holding.name for holding in peak.holdings)
+            maximums[peak.device] = AllocationMaximum(peak.at_ns // 1000, peak.size_bytes, names)
+        return StepStatsAnalysis(ChromeTrace(self.generate_chrome_trace_format(show_dataflow, show_memory)), maximums)
 
     def save(self, path: PathLike, show_memory: bool = True) -> None:
         """Write the timeline to a file."""

@@ -21,6 +21,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math import math_ops
 from tfray.ops.nn import cross_entropy_ops, nn_ops
+from tfray.ops.nn.nn_ops import check_weights
 
 # fmt: off
 __all__ = [
@@ -93,7 +94,7 @@ def compute_weighted_loss(
         weighted = losses
         if not _is_one(weights):
             weights = array_ops.cast(weights, dtypes.float32)
-            _check_weights(weights, losses)
+            check_weights(weights, losses)
             weighted = math_ops.multiply(losses, weights)
         loss = array_ops.cast(_reduced(weighted, losses, weights, reduction), dtype)
         add_loss(loss, loss_collection)
@@ -102,19 +103,6 @@ def compute_weighted_loss(
 
 def _is_one(value: TensorLike) -> bool:
     return isinstance(value, (int, float)) and value == 1
-
-
-def _check_weights(weights: Tensor, losses: Tensor) -> None:
-    """Raise unless weights have rank 0, or the rank of the losses and sizes 1 or equal. Others are mostly mistakes."""
-    if weights.shape.rank in (0, None) or losses.shape.rank is None:
-        return
-    sizes = zip(weights.shape.as_list(), losses.shape.as_list(), strict=False)
-    fits = weights.shape.rank == losses.shape.rank
-    if not fits or any(mine not in (1, None) and theirs is not None and mine != theirs for mine, theirs in sizes):
-        raise InvalidArgumentError(
-            f"weights can not be broadcast to values. values.shape={losses.shape}. weights.shape={weights.shape}. "
-            "Expected a scalar, or the rank of the losses with each size 1 or that of the losses"
-        )
 
 
 def _reduced(weighted: Tensor, losses: Tensor, weights: TensorLike, reduction: str) -> Tensor:
@@ -396,7 +384,7 @@ def mean_pairwise_squared_error(
         errors = predictions - labels
         if weights.shape.rank == 1 and errors.shape.rank not in (None, 1):
             weights = array_ops.reshape(weights, [-1] + [1] * (errors.shape.rank - 1))
-        _check_weights(weights, errors)
+        check_weights(weights, errors)
         axes = _all_but_first(errors)
         count = _number_present(errors, weights, per_example=True)
         squares = math_ops.reduce_sum(math_ops.square(errors), axes, keepdims=True)
