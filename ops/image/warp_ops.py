@@ -18,6 +18,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.arrays.construction_ops import eye, meshgrid
 from tfray.ops.arrays.gather_ops import gather_nd
+from tfray.ops.checks import check_ops
 from tfray.ops.linalg.solve_ops import matrix_solve
 from tfray.ops.math import linalg_ops, math_ops
 
@@ -38,35 +39,70 @@ def dense_image_warp(image: TensorLike, flow: TensorLike, name: str = "dense_ima
         Shape and dtype of `image`.
 
     Raises:
-        ValueError: The ranks are others, or an image is too small.
+        ValueError: The ranks are others.
+        InvalidArgumentError: An image is too small, also while a step runs.
     """
     with get_default_graph().name_scope(name):
         image, flow = convert_to_tensor(image), convert_to_tensor(flow)
         if image.shape.rank != 4 or flow.shape.rank != 4:
             raise ValueError(f"Grid must be 4 dimensional: image has shape {image.shape}, flow {flow.shape}")
-        if any(size is not None and size < 2 for size in image.shape.as_list()[1:3]):
-            raise ValueError(f"Grid must be at least batch_size x 2 x 2 in size, not {image.shape}")
         sizes = array_ops.shape(image)
-        grid = meshgrid(array_ops.range(sizes[1]), array_ops.range(sizes[2]), indexing="ij")
-        before, shares = [], []
-        for axis, places in enumerate(grid):
-            wanted = array_ops.cast(places, flow.dtype) - flow[..., axis]
-            last = array_ops.cast(sizes[axis + 1] - 2, flow.dtype)
-            floor = math_ops.minimum(math_ops.maximum(0.0, math_ops.floor(wanted)), last)
-            share = array_ops.cast(wanted - floor, image.dtype)
-            share = math_ops.minimum(math_ops.maximum(array_ops.zeros_like(share), share), 1.0)
-            before.append(array_ops.cast(floor, dtypes.int32))
-            shares.append(array_ops.expand_dims(share, 3))
-        batch = array_ops.reshape(array_ops.range(sizes[0]), [-1, 1, 1]) + array_ops.zeros_like(before[0])
+        places = array_ops.stack(meshgrid(array_ops.range(sizes[1]), array_ops.range(sizes[2]), indexing="ij"), 2)
+        wanted = array_ops.reshape(array_ops.cast(places, flow.dtype) - flow, [sizes[0], -1, 2])
+        warped = array_ops.reshape(_interpolate_bilinear(image, wanted), sizes)
+        warped.set_shape(image.shape)
+        return warped
+
+
+def _interpolate_bilinear(
+    grid: TensorLike, query_points: TensorLike, name: str = "interpolate_bilinear", indexing: str = "ij"
+) -> Tensor:
+    """Values of images between pixels: the mean of four pixels by their distances.
+
+    Args:
+        grid: Shape ``[batch, height, width, channels]``, a float dtype; at least two rows and two columns.
+        query_points: Shape ``[batch, n, 2]``, a float dtype: rows and columns; columns and rows with ``xy``.
+        name: Name scope of the operations.
+        indexing: ``ij`` or ``xy``.
+
+    Returns:
+        Shape ``[batch, n, channels]``, the dtype of `grid`. Outside, images go on with their last pixels.
+
+    Raises:
+        ValueError: The ranks are others, or there is no such `indexing`.
+        InvalidArgumentError: An image is too small, also while a step runs.
+    """
+    if indexing not in ("ij", "xy"):
+        raise ValueError("Indexing mode must be 'ij' or 'xy'")
+    with get_default_graph().name_scope(name):
+        grid, query_points = convert_to_tensor(grid), convert_to_tensor(query_points)
+        if grid.shape.rank not in (None, 4) or query_points.shape.rank not in (None, 3):
+            raise ValueError(
+                f"Grid must be 4 dimensional and query points 3 dimensional, not {grid.shape}, {query_points.shape}"
+            )
+        sizes = array_ops.shape(grid)
+        checks = [
+            check_ops.assert_greater_equal(sizes[axis], 2, message=f"Grid {side} must be at least 2.")
+            for axis, side in ((1, "height"), (2, "width"))
+        ]
+        with get_default_graph().control_dependencies(checks):
+            before, shares = [], []
+            for axis in (0, 1):
+                wanted = query_points[..., axis if indexing == "ij" else 1 - axis]
+                last = array_ops.cast(sizes[axis + 1] - 2, wanted.dtype)
+                floor = math_ops.minimum(math_ops.maximum(0.0, math_ops.floor(wanted)), last)
+                share = array_ops.cast(wanted - floor, grid.dtype)
+                share = math_ops.minimum(math_ops.maximum(array_ops.zeros_like(share), share), 1.0)
+                before.append(array_ops.cast(floor, dtypes.int32))
+                shares.append(array_ops.expand_dims(share, 2))
+            batch = array_ops.reshape(array_ops.range(sizes[0]), [-1, 1]) + array_ops.zeros_like(before[0])
 
         def row(y: Tensor) -> Tensor:
-            left, right = (gather_nd(image, array_ops.stack([batch, y, x], 3)) for x in (before[1], before[1] + 1))
+            left, right = (gather_nd(grid, array_ops.stack([batch, y, x], 2)) for x in (before[1], before[1] + 1))
             return shares[1] * (right - left) + left
 
         upper, lower = row(before[0]), row(before[0] + 1)
-        warped = shares[0] * (lower - upper) + upper
-        warped.set_shape(image.shape)
-        return warped
+        return shares[0] * (lower - upper) + upper
 
 
 def interpolate_spline(

@@ -97,21 +97,34 @@ def test_updates_run_with_the_step():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tf.estimator.MultiClassHead(2), "more than 2"),
-        (lambda: tf.estimator.BinaryClassHead(thresholds=[1.0]), "between 0 and 1"),
-        (lambda: tf.estimator.BinaryClassHead(label_vocabulary=["a"]), "expected one for each"),
-        (lambda: tf.estimator.BinaryClassHead(loss_reduction="none"), "loss_reduction"),
-        (lambda: tf.estimator.RegressionHead(loss_fn=lambda a: a), "labels, logits"),
-        (lambda: tf.estimator.RegressionHead(0), "label_dimension"),
-        (lambda: tf.estimator.MultiHead([tf.estimator.RegressionHead()]), "a name of its own"),
-        (lambda: tf.estimator.MultiLabelHead(3, classes_for_class_based_metrics=[5]), "expected one of 3"),
+        (lambda: tf.estimator.MultiClassHead(2), "n_classes must be > 2: 2"),
+        (lambda: tf.estimator.MultiClassHead(None), "n_classes cannot be None"),
+        (lambda: tf.estimator.BinaryClassHead(thresholds=[1.0]), r"thresholds not in \(0, 1\)"),
+        (
+            lambda: tf.estimator.BinaryClassHead(label_vocabulary=["a"]),
+            "does not have .n_classes. items",
+        ),
+        (lambda: tf.estimator.BinaryClassHead(loss_reduction="none"), "Invalid loss_reduction: none"),
+        (lambda: tf.estimator.RegressionHead(loss_fn=lambda logits: 0), r"labels. Given arguments: \('logits',\)"),
+        (lambda: tf.estimator.RegressionHead(0), "Invalid label_dimension 0"),
+        (lambda: tf.estimator.MultiHead([tf.estimator.RegressionHead()]), "heads must have name specified"),
+        (
+            lambda: tf.estimator.MultiLabelHead(3, classes_for_class_based_metrics=[5]),
+            r"in range \[0, 2\]. Given: 5",
+        ),
         (lambda: spec(tf.estimator.BinaryClassHead(), ["a", "b", "c"]), "label_vocabulary"),
-        (lambda: spec(tf.estimator.MultiClassHead(3), [1, 0, 0]), "last dimension must be 3"),
-        (lambda: spec(tf.estimator.RegressionHead(), [[1.0, 2.0]]), "last dimension of 1"),
+        (
+            lambda: spec(tf.estimator.MultiClassHead(3), [1, 0, 0]),
+            r"logits_dimension\], got \(3, 1\)",
+        ),
+        (lambda: spec(tf.estimator.RegressionHead(), [[1.0, 2.0]]), "Expected labels dimension=1. Received 2"),
         (lambda: spec(tf.estimator.BinaryClassHead("w"), [1, 0, 0]), "no feature 'w'"),
         (lambda: spec(tf.estimator.BinaryClassHead(), [1, 0, 0], mode="train"), "optimizer or train_op_fn"),
-        (lambda: tf.estimator.BinaryClassHead().create_loss({}, "eval", LOGITS, None), "there are no labels"),
-        (lambda: tf.estimator.LinearClassifier([], n_classes=1), "more than 2"),
+        (
+            lambda: tf.estimator.BinaryClassHead().create_loss({}, "eval", LOGITS, None),
+            "provide a labels Tensor. Given: None",
+        ),
+        (lambda: tf.estimator.LinearClassifier([], n_classes=1), "n_classes must be > 2: 1"),
         (lambda: tf.estimator.DNNLinearCombinedClassifier(), "linear_feature_columns"),
         (lambda: tf.estimator.DNNLinearCombinedClassifier(dnn_feature_columns=[1]), "dnn_hidden_units"),
     ],
@@ -185,3 +198,33 @@ def test_training_stops_when_evaluations_say_so(tmp_path):
     hook = tf.estimator.experimental.make_stop_at_checkpoint_step_hook(model, 7)
     model.train(lambda: data().repeat(), hooks=[hook])
     assert model.get_variable_value("global_step") == 7
+
+
+@pytest.mark.parametrize(
+    ("head", "logits", "labels", "message"),
+    [
+        (tf.estimator.RegressionHead(3), np.ones([2, 1]), np.ones([2, 3]), "logits shape must be"),
+        (
+            tf.estimator.RegressionHead(3),
+            np.ones([2, 3]),
+            np.ones([2, 1]),
+            r"\[expected_labels_shape: \] \[2 3\] \[labels_shape: \] \[2 1\]",
+        ),
+        (
+            tf.estimator.RegressionHead(2, loss_fn=lambda labels, logits: tf.constant([[1.0], [2.0]])),
+            np.ones([2, 2]),
+            np.ones([2, 2]),
+            r"\[loss_fn must return Tensor of shape \[D0, D1, ... DN, 2\]\. \] \[logits_shape: \] \[2 2\] "
+            r"\[loss_shape: \] \[2 1\]",
+        ),
+        (tf.estimator.BinaryClassHead("w"), np.ones([2, 1]), np.ones([2, 1]), r"\[weights_shape: \] \[3 1\]"),
+        (tf.estimator.BinaryClassHead(), np.ones([2, 1]), np.full([2, 1], 3.0), "Labels must be <= n_classes - 1"),
+        (tf.estimator.LogisticRegressionHead(), np.ones([2, 1]), np.full([2, 1], -3.0), r"in range \[0, 1\]"),
+    ],
+)
+def test_shapes_that_only_the_step_knows_are_checked_there(head, logits, labels, message):
+    feeds = {tf.placeholder(tf.float32): logits, tf.placeholder(tf.float32): labels}
+    of_logits, of_labels = feeds
+    loss = head.loss(of_labels, of_logits, {"w": tf.ones([3, 1])}, "eval")
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(loss, feeds)

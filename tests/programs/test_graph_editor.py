@@ -130,6 +130,8 @@ def test_other_inputs(line):
         ge.reroute_ts([a], [b, c])
     with pytest.raises(TypeError, match="int32"):
         ge.reroute_ts(tf.constant(1), a)
+    with pytest.raises(ValueError, match=r"incompatible shapes: \(3,\) and "):
+        ge.reroute_ts(tf.ones([3]), a)
 
 
 def test_control_inputs(line):

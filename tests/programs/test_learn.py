@@ -40,8 +40,8 @@ def test_a_classifier_of_arrays(tmp_path):
     compatible = learn.SKCompat(classifier)
     assert compatible.predict(X[:5])["classes"].tolist() == predicted
     assert compatible.score(X, CLASSES)["accuracy"] == results["accuracy"]
-    assert "dnn/logits/bias" in classifier.get_variable_names()
-    assert classifier.get_variable_value("dnn/logits/bias").shape == (3,) and classifier.model_dir == str(tmp_path)
+    assert {"dnn/hiddenlayer_0/weights", "dnn/logits/biases"} <= set(classifier.get_variable_names())
+    assert classifier.get_variable_value("dnn/logits/biases").shape == (3,) and classifier.model_dir == str(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -49,27 +49,33 @@ if TYPE_CHECKING:
         util,
     )
     from tfray.contrib.aliases import (
+        bayesflow,
         checkpoint,
         grid_rnn,
         hooks,
         integrate,
         memory_stats,
         mixed_precision,
+        periodic_resample,
         quantization,
+        rate,
         receptive_field,
         resampler,
         saved_model,
+        solvers,
         stateless,
         tfprof,
     )
 
 # fmt: off
 __all__ = [
-    "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
+    "bayesflow", "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
     "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image", "integrate", "layers", "learn",
     "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "model_pruning", "nn", "opt",
-    "quantization", "quantize", "receptive_field", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle",
-    "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
+    "periodic_resample",
+    "quantization", "quantize", "rate", "receptive_field", "resampler", "rnn", "saved_model", "seq2seq",
+    "session_bundle", "slim", "solvers", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof",
+    "tpu", "training", "util",
 ]
 # fmt: on
 
@@ -77,16 +83,20 @@ ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
 _SMALL: Final = (
+    "bayesflow",
     "checkpoint",
     "grid_rnn",
     "hooks",
     "integrate",
     "memory_stats",
     "mixed_precision",
+    "periodic_resample",
     "quantization",
+    "rate",
     "receptive_field",
     "resampler",
     "saved_model",
+    "solvers",
     "stateless",
     "tfprof",
 )

@@ -21,7 +21,13 @@ from tfray.library.distributions.discrete_distributions import (
     RelaxedOneHotCategorical,
 )
 from tfray.library.distributions.elementwise_bijectors import softplus_inverse
-from tfray.library.distributions.joined_distributions import Independent, Mixture, MixtureSameFamily
+from tfray.library.distributions.joined_distributions import (
+    Independent,
+    Mixture,
+    MixtureSameFamily,
+    PoissonLogNormalQuadratureCompound,
+    quadrature_scheme_lognormal_quantiles,
+)
 from tfray.library.distributions.located_distributions import (
     Cauchy,
     Chi2,
@@ -105,13 +111,14 @@ __all__ = [
     "LaplaceWithSoftplusScale", "Logistic", "Mixture", "MixtureSameFamily", "Multinomial", "MultivariateNormalDiag",
     "MultivariateNormalDiagPlusLowRank", "MultivariateNormalDiagWithSoftplusScale",
     "MultivariateNormalFullCovariance", "MultivariateNormalTriL", "NegativeBinomial", "Normal",
-    "NormalWithSoftplusScale", "OneHotCategorical", "Poisson", "QuantizedDistribution", "RegisterKL",
+    "NormalWithSoftplusScale", "OneHotCategorical", "Poisson", "PoissonLogNormalQuadratureCompound",
+    "QuantizedDistribution", "RegisterKL",
     "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReparameterizationType", "SeedStream", "SinhArcsinh",
     "StudentT", "StudentTWithAbsDfSoftplusScale", "TransformedDistribution", "Uniform", "VectorDeterministic",
     "VectorExponentialDiag", "VectorLaplaceDiag", "VectorSinhArcsinhDiag", "WishartCholesky", "WishartFull",
     "assign_log_moving_mean_exp", "assign_moving_mean_variance", "auto_correlation", "bijectors", "fill_triangular",
     "fill_triangular_inverse", "kl_divergence", "matrix_diag_transform", "moving_mean_variance",
     "normal_conjugates_known_scale_posterior", "normal_conjugates_known_scale_predictive", "percentile",
-    "reduce_weighted_logsumexp", "softplus_inverse", "tridiag",
+    "quadrature_scheme_lognormal_quantiles", "reduce_weighted_logsumexp", "softplus_inverse", "tridiag",
 ]
 # fmt: on

@@ -131,8 +131,10 @@ class MultiClassHead(Head):
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> None:
+        if n_classes is None:
+            raise ValueError("n_classes cannot be None")
         if not isinstance(n_classes, int) or n_classes <= 2:
-            raise ValueError(f"n_classes is {n_classes!r}, expected more than 2: for 2 there is BinaryClassHead")
+            raise ValueError(f"n_classes must be > 2: {n_classes!r}; for 2 there is BinaryClassHead")
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
         self._vocabulary = heads.checked_vocabulary(label_vocabulary, n_classes)
 
@@ -141,7 +143,9 @@ class MultiClassHead(Head):
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         found = heads.ids_of(heads.labels_like(labels, logits, 1), self._vocabulary)
         if not found.dtype.is_integer:
-            raise ValueError(f"the labels are {found!r}, expected integers, or a label_vocabulary for strings")
+            raise ValueError(
+                f"Labels dtype should be integer. Instead got {found.dtype!r}: strings need a label_vocabulary"
+            )
         ids = heads.in_range(found, self._logits_dimension)
 
         def own() -> Tensor:
@@ -211,15 +215,19 @@ class MultiLabelHead(Head):
         name: str | None = None,
     ) -> None:
         if not isinstance(n_classes, int) or n_classes < 2:
-            raise ValueError(f"n_classes is {n_classes!r}, expected 2 or more")
+            raise ValueError(f"n_classes must be > 1 for multi-label classification. Given: {n_classes!r}")
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
         self._thresholds = heads.checked_thresholds(thresholds)
         self._vocabulary = heads.checked_vocabulary(label_vocabulary, n_classes)
         self._by_class: dict[str, int] = {}
         for each in classes_for_class_based_metrics or ():
+            if isinstance(each, str) and not self._vocabulary:
+                raise ValueError("label_vocabulary must be provided when classes_for_class_based_metrics are strings")
             number = self._vocabulary.index(each) if isinstance(each, str) and self._vocabulary else each
             if not isinstance(number, int) or not 0 <= number < n_classes:
-                raise ValueError(f"classes_for_class_based_metrics has {each!r}, expected one of {n_classes} classes")
+                raise ValueError(
+                    f"All classes_for_class_based_metrics must be in range [0, {n_classes - 1}]. Given: {number}"
+                )
             self._by_class[each if isinstance(each, str) else f"class{each}"] = number
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
@@ -235,6 +243,7 @@ class MultiLabelHead(Head):
 
     def _numbers(self, labels: Any, logits: Tensor) -> Tensor:
         """0 or 1 for each class: ``[batch, n_classes]``."""
+        size = self._logits_dimension
         if isinstance(labels, SparseTensor):
             values = labels.values
             if self._vocabulary is not None:
@@ -244,8 +253,11 @@ class MultiLabelHead(Head):
             return math_ops.minimum(math_ops.reduce_sum(array_ops.one_hot(dense, self._logits_dimension), -2), 1.0)
         dense = convert_to_tensor(heads.labels_like(labels, logits, self._logits_dimension))
         if not dense.dtype.is_integer:
-            raise ValueError(f"the labels are {dense!r}, expected integers 0 and 1, or a sparse tensor of classes")
-        return heads.to_float(heads.in_range(dense, 2))
+            raise ValueError(
+                f"Labels dtype should be integer. Instead got {dense.dtype!r}; labels are 0 and 1, or a sparse tensor"
+            )
+        message = f"labels must be an integer indicator Tensor with values in [0, 1], one for each of {size} classes"
+        return heads.to_float(heads.in_range(dense, 2, message))
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
         """``logits`` and ``probabilities``."""

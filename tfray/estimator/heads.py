@@ -22,7 +22,7 @@ from tfray.library.layers.feature_column import NumericColumn
 from tfray.library.layers.losses import Reduction
 from tfray.library.metrics import binary_metrics, mean_metrics
 from tfray.ops.arrays import array_ops, grouping_ops
-from tfray.ops.checks import check_ops
+from tfray.ops.checks import check_ops, print_assert_ops
 from tfray.ops.math import math_ops
 from tfray.ops.strings import string_number_ops
 from tfray.training.threads.global_step import get_global_step
@@ -86,11 +86,9 @@ class Head(ABC):
     ) -> None:
         reduction = _REDUCTIONS.get(loss_reduction, loss_reduction)
         if reduction not in Reduction.all() or reduction == Reduction.NONE:
-            raise ValueError(f"loss_reduction is {loss_reduction!r}, expected one of tf.losses.Reduction but NONE")
+            raise ValueError(f"Invalid loss_reduction: {loss_reduction}; expected one of tf.losses.Reduction but NONE")
         if loss_fn is not None:
-            names = set(inspect.signature(loss_fn).parameters)
-            if not {"labels", "logits"} <= names or names - {"labels", "logits", "features", "loss_reduction"}:
-                raise ValueError(f"loss_fn takes {', '.join(names)}, expected labels, logits and perhaps features")
+            _check_loss_fn(loss_fn)
         self._logits_dimension = logits_dimension
         self._weight_column = weight_column
         self._reduction = reduction
@@ -225,7 +223,9 @@ class Head(ABC):
         """The name of a metric or summary, which ends in that of the head."""
         return f"{name}/{self._name}" if self._name else name
 
-    def reduced(self, labels: Any, logits: Tensor, features: Any, own: Callable[[], Tensor]) -> HeadLoss:
+    def reduced(
+        self, labels: Any, logits: Tensor, features: Any, own: Callable[[], Tensor], loss_dimension: int = 1
+    ) -> HeadLoss:
         """The losses of the examples, weighted and reduced.
 
         Args:
@@ -233,35 +233,68 @@ class Head(ABC):
             logits: The logits.
             features: The features, among which the weights are.
             own: Makes the losses of the examples, unless there is a `loss_fn`.
+            loss_dimension: The last dimension of what a `loss_fn` returns.
         """
-        unreduced = own() if self._loss_fn is None else self._called_loss_fn(labels, logits, features)
-        weights = weights_of(features, self._weight_column, logits)
+        unreduced = own() if self._loss_fn is None else self._called_loss_fn(labels, logits, features, loss_dimension)
+        weights = weights_of(features, self._weight_column, logits, loss_dimension > 1)
         training = losses.compute_weighted_loss(unreduced, weights, reduction=self._reduction)
         return HeadLoss(training, unreduced, weights, labels)
 
-    def _called_loss_fn(self, labels: Any, logits: Tensor, features: Any) -> Tensor:
+    def _called_loss_fn(self, labels: Any, logits: Tensor, features: Any, loss_dimension: int) -> Tensor:
         assert self._loss_fn is not None
         names = inspect.signature(self._loss_fn).parameters
         more = {"features": features, "loss_reduction": self._reduction}
         loss = convert_to_tensor(
             self._loss_fn(labels=labels, logits=logits, **{name: more[name] for name in more if name in names})
         )
-        if loss.shape.rank is not None and loss.shape.rank != logits.shape.rank:
-            raise ValueError(f"loss_fn returned {loss!r}, expected the loss of each example: [batch, 1]")
-        return loss
+        message = f"loss_fn must return Tensor of shape [D0, D1, ... DN, {loss_dimension}]. "
+        expected, found = _shape_below(logits, loss_dimension), array_ops.shape(loss)
+        data = [message, "logits_shape: ", array_ops.shape(logits), "loss_shape: ", found]
+        check = print_assert_ops.Assert(math_ops.reduce_all(math_ops.equal(*_of_one_length(found, expected))), data)
+        with get_default_graph().control_dependencies([check]):
+            return array_ops.identity(loss)
 
 
 # -- checks ------------------------------------------------------------------------------------------------
 
 
+def _check_loss_fn(loss_fn: Callable[..., Any]) -> None:
+    names = tuple(inspect.signature(loss_fn).parameters)
+    for each in ("labels", "logits"):
+        if each not in names:
+            raise ValueError(f"loss_fn must contain argument: {each}. Given arguments: {names}")
+    if unknown := [name for name in names if name not in ("labels", "logits", "features", "loss_reduction")]:
+        raise ValueError(f"loss_fn has unexpected args: {unknown}; it may take features and loss_reduction besides")
+
+
+def _shape_below(logits: Tensor, size: int) -> Tensor:
+    """The shape of logits, with another last dimension."""
+    return array_ops.concat([array_ops.shape(logits)[:-1], [size]], 0)
+
+
 def with_last_dimension(logits: Any, size: int) -> Tensor:
-    """Logits as a tensor. Raises `ValueError` unless their last dimension is `size`."""
+    """Logits as a tensor. Their last dimension must be `size`.
+
+    Raises:
+        ValueError: It is not.
+        InvalidArgumentError: In the step, when only the values tell.
+    """
     logits = array_ops.to_float(convert_to_tensor(logits))
+    message = "logits shape must be [D0, D1, ... DN, logits_dimension]"
     if logits.shape.rank is not None and logits.shape.rank < 2:
-        raise ValueError(f"the logits are {logits!r}, expected [batch, {size}]")
-    if logits.shape.rank is not None and logits.shape.as_list()[-1] not in (None, size):
-        raise ValueError(f"the logits are {logits!r}: their last dimension must be {size}")
-    return logits
+        raise ValueError(f"{message}, got {logits.shape} of {logits!r}: expected [batch, {size}]")
+    last = logits.shape.as_list()[-1] if logits.shape.rank is not None else None
+    if last is not None:
+        if last != size:
+            raise ValueError(f"{message}, got {logits.shape} of {logits!r}: the last dimension must be {size}")
+        return logits
+    found = array_ops.shape(logits)
+    checks = [
+        check_ops.assert_rank_at_least(logits, 2, [found], message=message),
+        check_ops.assert_equal(size, found[-1], [found], message=message),
+    ]
+    with get_default_graph().control_dependencies(checks):
+        return array_ops.identity(logits)
 
 
 def labels_like(labels: Any, logits: Tensor, size: int) -> Tensor:
@@ -269,28 +302,49 @@ def labels_like(labels: Any, logits: Tensor, size: int) -> Tensor:
 
     Raises:
         ValueError: There are none, they are sparse, or of another shape.
+        InvalidArgumentError: In the step, when only the values tell.
     """
     if labels is None:
-        raise ValueError("there are no labels: to train and to evaluate, the input function must return them")
+        raise ValueError(
+            "You must provide a labels Tensor. Given: None. To train and to evaluate, the input function returns labels"
+        )
     if isinstance(labels, SparseTensor):
-        raise ValueError("the labels are a sparse tensor, which this head does not take: see tf.sparse.to_dense")
+        raise ValueError(
+            f"SparseTensor labels are not supported. Labels must be a Tensor of shape [D0, D1, ..., DN, {size}]: "
+            "see tf.sparse.to_dense"
+        )
     labels = convert_to_tensor(labels)
-    if labels.shape.rank is None or logits.shape.rank is None:
-        return array_ops.reshape(labels, [-1, size])
-    if size == 1 and labels.shape.rank == logits.shape.rank - 1:
+    if labels.shape.rank is not None and logits.shape.rank is not None and labels.shape.rank == logits.shape.rank - 1:
         labels = array_ops.expand_dims(labels, -1)
-    last = labels.shape.as_list()[-1:] or [0]
-    if labels.shape.rank != logits.shape.rank or last[0] not in (None, size):
-        raise ValueError(f"the labels are {labels!r}, expected a last dimension of {size}, as logits {logits!r}")
-    return labels
+    message = f"labels shape must be [D0, D1, ... DN, {size}]: compare it with the classes or numbers of the head"
+    rank = labels.shape.rank
+    if rank is not None and rank < 2:
+        raise ValueError(f"{message}; the labels are {labels!r}")
+    last = labels.shape.as_list()[-1] if rank is not None else None
+    if last not in (None, size):
+        raise ValueError(
+            f"Mismatched label shape. Expected labels dimension={size}. Received {last}, in {labels!r} for "
+            f"logits {logits!r}: check the shape of the labels, and n_classes or label_dimension of the head"
+        )
+    expected, found = _shape_below(logits, size), array_ops.shape(labels)
+    data = ["expected_labels_shape: ", expected, "labels_shape: ", found]
+    with get_default_graph().control_dependencies([check_ops.assert_equal(expected, found, data, message=message)]):
+        return array_ops.identity(labels)
 
 
-def weights_of(features: Any, column: Any, logits: Tensor) -> Any:
+def weights_of(features: Any, column: Any, logits: Tensor, per_logit: bool = False) -> Any:
     """The weights of the examples, ``[batch, 1]``; 1.0 if there is no column.
 
+    Args:
+        features: The features.
+        column: Their name, or a numeric column.
+        logits: ``[batch, logits_dimension]``.
+        per_logit: Each logit may have a weight of its own.
+
     Raises:
-        ValueError: There is no such feature, or it has a wrong shape.
+        ValueError: There is no such feature, or it holds no numbers.
         TypeError: The column is neither a name nor a numeric column.
+        InvalidArgumentError: In the step, when the shape is another one.
     """
     if column is None:
         return 1.0
@@ -298,24 +352,46 @@ def weights_of(features: Any, column: Any, logits: Tensor) -> Any:
     if isinstance(column, NumericColumn):
         key, normalize = column.key, column.normalizer_fn
     if not isinstance(key, str):
-        raise TypeError(f"weight_column is {column!r}, expected the name of a feature, or a numeric column")
+        raise TypeError(f"Weight column must be either a string or NumericColumn. Given type: {type(column)}")
     if not isinstance(features, Mapping) or key not in features:
         raise ValueError(f"there is no feature {key!r}, which was to hold the weights of the examples")
-    weights = array_ops.to_float(convert_to_tensor(features[key]))
+    weights = convert_to_tensor(features[key])
+    if not (weights.dtype.is_floating or weights.dtype.is_integer):
+        raise ValueError(f"Weight column should be castable to float. Given dtype: {weights.dtype!r}, of {key!r}")
+    weights = array_ops.to_float(weights)
     if normalize is not None:
         weights = normalize(weights)
     if logits.shape.rank is not None and weights.shape.rank == logits.shape.rank - 1:
         weights = array_ops.expand_dims(weights, -1)
-    if weights.shape.rank is not None and weights.shape.as_list()[-1] not in (None, 1, logits.shape.as_list()[-1]):
-        raise ValueError(f"the weights are {weights!r}, expected one for each example, as logits {logits!r}")
-    return weights
+    return _checked_weights(weights, logits, per_logit)
 
 
-def in_range(labels: Tensor, count: int) -> Tensor:
-    """Labels, checked in each step to be numbers of `count` classes."""
+def _checked_weights(weights: Tensor, logits: Tensor, per_logit: bool) -> Tensor:
+    expected, whole, found = _shape_below(logits, 1), array_ops.shape(logits), array_ops.shape(weights)
+    message = "weights shape must be [D0, D1, ... DN] or [D0, D1, ... DN, 1]"
+    fits = math_ops.reduce_all(math_ops.equal(*_of_one_length(found, expected)))
+    if per_logit:
+        message = "weights shape must be [D0, D1, ... DN], [D0, D1, ... DN, 1] or [D0, D1, ... DN, logits_dimension]"
+        fits = math_ops.logical_or(fits, math_ops.reduce_all(math_ops.equal(*_of_one_length(found, whole))))
+    check = print_assert_ops.Assert(fits, [message, "logits_shape: ", whole, "weights_shape: ", found])
+    with get_default_graph().control_dependencies([check]):
+        return array_ops.identity(weights)
+
+
+def _of_one_length(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Two shapes, the shorter one filled with -1, which is no dimension."""
+    length = math_ops.maximum(array_ops.size(first), array_ops.size(second))
+    padded = [array_ops.pad(each, [[0, length - array_ops.size(each)]], constant_values=-1) for each in (first, second)]
+    return padded[0], padded[1]
+
+
+def in_range(labels: Tensor, count: int, message: str | None = None) -> Tensor:
+    """Labels, checked in each step to be numbers of `count` classes. A message replaces the usual ones."""
     ids = array_ops.to_int64(labels) if labels.dtype.is_integer else labels
-    below = check_ops.assert_less_equal(ids, array_ops.cast(count - 1, ids.dtype), message="labels must be < n_classes")
-    above = check_ops.assert_greater_equal(ids, array_ops.cast(0, ids.dtype), message="labels must be >= 0")
+    below = check_ops.assert_less_equal(
+        ids, array_ops.cast(count - 1, ids.dtype), message=message or "Labels must be <= n_classes - 1"
+    )
+    above = check_ops.assert_greater_equal(ids, array_ops.cast(0, ids.dtype), message=message or "Labels must be >= 0")
     with get_default_graph().control_dependencies([below, above]):
         return array_ops.identity(labels)
 
@@ -325,9 +401,13 @@ def checked_vocabulary(vocabulary: Any, size: int) -> tuple[Any, ...] | None:
     if vocabulary is None:
         return None
     if not isinstance(vocabulary, (list, tuple)):
-        raise ValueError(f"label_vocabulary is {vocabulary!r}, expected a list of words")
+        raise ValueError(f"label_vocabulary should be a list or a tuple. Given type: {type(vocabulary)}")
     if len(vocabulary) != size:
-        raise ValueError(f"label_vocabulary has {len(vocabulary)} words, expected one for each of {size} classes")
+        raise ValueError(
+            '"label_vocabulary" does not have "n_classes" items. Length of label_vocabulary must be n_classes '
+            f"({size}). Given: {len(vocabulary)}. len(label_vocabulary)={len(vocabulary)}, n_classes={size}, "
+            f"label_vocabulary={vocabulary}"
+        )
     return tuple(vocabulary)
 
 
@@ -336,7 +416,7 @@ def ids_of(labels: Tensor, vocabulary: tuple[Any, ...] | None) -> Tensor:
     if vocabulary is None:
         return labels
     if labels.dtype.kind != "string":
-        raise ValueError(f"there is a label_vocabulary, and the labels are {labels!r}, expected strings")
+        raise ValueError(f"Labels dtype should be string if there is a vocabulary. Instead got {labels.dtype!r}")
     return lookup.index_table_from_tensor(list(vocabulary), name="class_id_lookup").lookup(labels)
 
 
@@ -435,7 +515,9 @@ def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
     found = tuple(thresholds or ())
     for threshold in found:
         if not 0 < threshold < 1:
-            raise ValueError(f"thresholds are {found}, expected numbers between 0 and 1")
+            raise ValueError(
+                f"thresholds not in (0, 1): {found}; thresholds must be in (0, 1) range. Given: {threshold}"
+            )
     return found
 
 

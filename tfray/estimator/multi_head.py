@@ -30,11 +30,16 @@ class MultiHead(Head):
     """
 
     def __init__(self, heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> None:
+        if not heads:
+            raise ValueError(f"Must specify heads. Given: {heads}")
         names = [head.name for head in heads]
-        if not names or None in names or len(set(names)) < len(names):
-            raise ValueError(f"MultiHead needs heads, each with a name of its own; their names are {names}")
+        if None in names or len(set(names)) < len(names):
+            raise ValueError(f"All given heads must have name specified, each one of its own. Given: {names}")
         if head_weights is not None and len(head_weights) != len(heads):
-            raise ValueError(f"there are {len(heads)} heads and {len(head_weights)} head_weights")
+            raise ValueError(
+                f"heads and head_weights must have the same size. Given len(heads): {len(heads)}. "
+                f"Given len(head_weights): {len(head_weights)}."
+            )
         super().__init__(sum(head.logits_dimension for head in heads), name="_".join(map(str, names)))
         self._heads = list(heads)
         self._head_weights = [1.0] * len(heads) if head_weights is None else list(head_weights)
@@ -47,10 +52,10 @@ class MultiHead(Head):
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
         """See `Head.create_loss`."""
         if not isinstance(labels, Mapping):
-            raise ValueError(f"the labels of several heads are a dictionary by their names, not {labels!r}")
+            raise ValueError(f"labels must be a dict, by the names of the heads. Given: {labels!r}")
         missing = [head.name for head in self._heads if head.name not in labels]
         if missing:
-            raise ValueError(f"there are labels for {', '.join(labels)}, and none for {', '.join(map(str, missing))}")
+            raise ValueError(f"labels has missing values for head(s): {missing}; there are some for {list(labels)}")
         divided = self._divided(logits)
         self._last = [head.create_loss(features, mode, divided[head.name], labels[head.name]) for head in self._heads]
         weighted = [weight * loss.training_loss for weight, loss in zip(self._head_weights, self._last, strict=True)]
@@ -69,12 +74,19 @@ class MultiHead(Head):
         if isinstance(logits, Mapping):
             missing = [head.name for head in self._heads if head.name not in logits]
             if missing:
-                raise ValueError(f"there are no logits for {', '.join(map(str, missing))}")
+                raise ValueError(f"logits has missing values for head(s): {missing}")
             return dict(logits)
-        tensor = heads.with_last_dimension(convert_to_tensor(logits), self._logits_dimension)
+        tensor = convert_to_tensor(logits)
+        last = tensor.shape.as_list()[-1] if tensor.shape.rank else None
+        if last not in (None, self._logits_dimension):
+            raise ValueError(
+                f"Could not split logits of shape {tensor.shape.as_list()} among the heads with individual logits "
+                f"dimensions: {[head.logits_dimension for head in self._heads]}. The last dimension of the logits "
+                f"tensor should equal {self._logits_dimension} but is {last}."
+            )
         found, begin = {}, 0
         for head in self._heads:
-            found[head.name] = tensor[:, begin : begin + head.logits_dimension]
+            found[head.name] = tensor[..., begin : begin + head.logits_dimension]
             begin += head.logits_dimension
         return found
 

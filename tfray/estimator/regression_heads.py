@@ -41,7 +41,7 @@ class RegressionHead(Head):
         name: str | None = None,
     ) -> None:
         if label_dimension < 1:
-            raise ValueError(f"label_dimension is {label_dimension}, expected 1 or more")
+            raise ValueError(f"Invalid label_dimension {label_dimension}, expected 1 or more")
         super().__init__(label_dimension, weight_column, loss_reduction, loss_fn, name)
         self._inverse_link_fn = inverse_link_fn
 
@@ -49,7 +49,8 @@ class RegressionHead(Head):
         """See `Head.create_loss`."""
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         wanted = heads.to_float(heads.labels_like(labels, logits, self._logits_dimension))
-        return self.reduced(wanted, logits, features, lambda: math_ops.squared_difference(logits, wanted))
+        own = lambda: math_ops.squared_difference(logits, wanted)  # noqa: E731
+        return self.reduced(wanted, logits, features, own, self._logits_dimension)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
         """``predictions``; with a function of the logits, also ``logits``."""
@@ -93,7 +94,7 @@ class LogisticRegressionHead(RegressionHead):
         name: str | None = None,
     ) -> None:
         def loss(labels: Tensor, logits: Tensor) -> Tensor:
-            inside = heads.in_range(labels, 2)
+            inside = heads.in_range(labels, 2, "Labels must be in range [0, 1]")
             return cross_entropy_ops.sigmoid_cross_entropy_with_logits(labels=inside, logits=logits)
 
         super().__init__(1, weight_column, loss_reduction, loss, math_ops.sigmoid, name)

@@ -253,7 +253,7 @@ class OperationInnerNames:
 
         Raises:
             TypeError: It has another dtype.
-            ValueError: It is of another graph.
+            ValueError: It is of another graph, or of a shape that does not fit that of the input before.
         """
         before = self.inputs[index]
         if tensor.dtype is not before.dtype:
@@ -262,6 +262,11 @@ class OperationInnerNames:
             )
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor.name} is of another graph than {self.name}")
+        if not before.shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"Cannot update edge, incompatible shapes: {tensor.shape} and {before.shape}. Input {index} of "
+                f"{self.name} was {before.name}, and is to be {tensor.name}"
+            )
         op = self  # mypy takes an assignment to `self.inputs` for its declaration
         op.inputs = (*op.inputs[:index], tensor, *op.inputs[index + 1 :])
         self.graph._consumers[before].remove(self)

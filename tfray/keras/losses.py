@@ -242,9 +242,11 @@ def like_losses(weights: Tensor, losses: Tensor) -> Tensor:
 class _OfFunction(Loss):
     """A loss whose losses of examples a function of this module gives."""
 
-    def __init__(self, function: Callable[..., Tensor], reduction: str, name: str | None, **settings: Any) -> None:
-        super().__init__(reduction, name or function.__name__)
-        self.function, self.settings = function, settings
+    def __init__(
+        self, fn: Callable[..., Tensor], reduction: str = Reduction.AUTO, name: str | None = None, **settings: Any
+    ) -> None:
+        super().__init__(reduction, name or fn.__name__)
+        self.function, self.settings = fn, settings
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         return self.function(y_true, y_pred, **self.settings)

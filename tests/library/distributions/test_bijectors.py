@@ -579,3 +579,16 @@ def test_gradients_flow_from_samples_of_images():
     samples = D.TransformedDistribution(D.Normal(loc, W(1)), B.Exp()).sample(4, seed=3)
     found, drawn = run([tf.gradients(samples, loc)[0], samples])
     np.testing.assert_allclose(found, drawn.sum(0))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 4, 3)])
+@pytest.mark.parametrize("factor", [None, FACTOR])
+def test_one_matrix_maps_vectors_of_any_rank(shape, factor):
+    bijector = B.Affine(np.arange(3.0), scale_tril=TRIL, scale_perturb_factor=factor)
+    matrix = np.tril(TRIL) + (0 if factor is None else factor @ factor.T)
+    value = np.random.default_rng(0).normal(size=shape)
+    for static in (shape, None):
+        x = tf.placeholder_with_default(value, static)
+        there = bijector.forward(x)
+        np.testing.assert_allclose(run(there), value @ matrix.T + np.arange(3.0))
+        np.testing.assert_allclose(run(bijector.inverse(there + 0.0)), value)

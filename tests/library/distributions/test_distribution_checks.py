@@ -53,6 +53,11 @@ V = {"validate_args": True}
         (lambda p: D.DirichletMultinomial(p, [1.0, 1.0], **V).mean(), 1.5, "fractional components"),
         (lambda p: D.DirichletMultinomial(2.0, p, **V).mean(), [-1.0, 1.0], "must be positive"),
         (lambda p: D.DirichletMultinomial(2.0, [1.0, 1.0], **V).prob(p), [1.0, 2.0], "counts"),
+        (
+            lambda p: tf.contrib.distributions.MultivariateNormalFullCovariance([1.0, 2.0], p, **V).covariance(),
+            [[1.0, 0.0], [1.0, 1.0]],
+            "not symmetric",
+        ),
         (lambda p: D.Gamma(p, 1.0, allow_nan_stats=False).mode(), [0.5, 2.0], "mode not defined"),
         (lambda p: D.Beta(p, 1.5, allow_nan_stats=False).mode(), [0.5, 2.0], "Mode undefined"),
         (lambda p: D.Dirichlet(p, allow_nan_stats=False).mode(), [0.5, 2.0], "Mode undefined"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from scipy import special, stats
 
 import tfray as tf
 from tests.support.sessions import run
+from tfray.library.distributions.vector_images import VectorStudentT
 
 D = tf.contrib.distributions
 RANDOM = np.random.default_rng(3)
@@ -338,3 +340,20 @@ def test_streams_of_seeds():
     assert seeds == [again() for again in [D.SeedStream(first, "a")] for _ in range(2)]
     assert D.SeedStream(None, "a")() is None
     assert run(tf.random_uniform([], seed=seeds[0])) < 1
+
+
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize(("df", "batch"), [(2.0, 3), ([1.0, 2.0, 3.0], 3), ([1.0, 2.0, 3.0], None), (3.0, None)])
+def test_vectors_of_student_t(df, batch, static):
+    loc, diagonal = np.array([[0.0, 0, 0], [1, 2, 3], [1, 0, 1]]), np.array([[1.0, 2, 3], [2, 3, 4], [4, 5, 6]])
+    loc, diagonal = (loc, diagonal) if batch else (loc[1], diagonal[1])
+    freedom = tf.placeholder_with_default(np.array(df), np.shape(df) if static else None)
+    found = VectorStudentT(freedom, loc, scale_diag=diagonal, validate_args=True)
+    x = np.random.default_rng(0).uniform(-1, 1, [4, 3, 3])
+    of_numbers = scipy.stats.t(np.array(df)[..., None], loc, diagonal).logpdf(x)
+    np.testing.assert_allclose(run(found.log_prob(x)), of_numbers.sum(-1), rtol=1e-10)
+    assert run(found.sample(5)).shape == ((5, 3) if batch is None and np.ndim(df) == 0 else (5, 3, 3))
+    if static:
+        assert found.batch_shape.as_list() == ([3] if batch or np.ndim(df) else []) and found.event_shape == [3]
+    with pytest.raises(ValueError, match="size of the vectors"):
+        VectorStudentT(2.0, scale_identity_multiplier=1.0)

@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tests.support.sessions import run
+from tfray.ops.image.warp_ops import _interpolate_bilinear
 
 image = tf.contrib.image
 RANDOM = np.random.default_rng(0)
@@ -50,10 +51,23 @@ def test_gradients_of_moved_pixels():
     still = tf.zeros([1, 4, 5, 2])
     d_still = run(tf.gradients(image.dense_image_warp(x, still), still)[0])
     assert not d_still[0, :3, :, 0].any() and not d_still[0, :, :4, 1].any() and d_still.any()
-    with pytest.raises(ValueError, match="2 x 2"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Grid height must be at least 2"):
         image.dense_image_warp(tf.ones([1, 1, 3, 1]), tf.ones([1, 1, 3, 2]))
+    narrow = tf.placeholder_with_default(np.ones([1, 3, 1, 1], np.float32), [1, None, None, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Grid width must be at least 2"):
+        run(image.dense_image_warp(narrow, tf.ones([1, 3, 1, 2])))
     with pytest.raises(ValueError, match="4 dimensional"):
         image.dense_image_warp(tf.ones([3, 3, 1]), tf.ones([3, 3, 2]))
+
+
+@pytest.mark.parametrize("indexing", ["ij", "xy"])
+def test_values_between_pixels(indexing):
+    points = np.array([[[0.0, 0.0], [1.0, 0.0], [2.0, 0.5], [1.5, 1.5]]])
+    points = points if indexing == "ij" else points[..., ::-1]
+    grid = np.arange(9.0).reshape(1, 3, 3, 1)
+    assert run(_interpolate_bilinear(grid, points, indexing=indexing)).ravel().tolist() == [0, 3, 6.5, 6]
+    with pytest.raises(ValueError, match="'ij' or 'xy'"):
+        _interpolate_bilinear(grid, points, indexing="ji")
 
 
 @pytest.mark.parametrize("order", range(1, 7))

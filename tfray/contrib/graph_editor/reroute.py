@@ -37,7 +37,8 @@ def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = 
         How many inputs were changed.
 
     Raises:
-        ValueError: There are not as many of one as of the other, or they are of several graphs.
+        ValueError: There are not as many of one as of the other, they are of several graphs, or the shapes of two do
+            not fit.
         TypeError: The dtypes of two differ.
     """
     new, old = make_list_of_t(ts0, allow_graph=False), make_list_of_t(ts1, allow_graph=False)

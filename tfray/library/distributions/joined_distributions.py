@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.distributions.continuous_distributions import Normal
+from tfray.library.distributions.count_distributions import Poisson
 from tfray.library.distributions.discrete_distributions import Categorical
 from tfray.library.distributions.distribution import (
     NOT_REPARAMETERIZED,
@@ -19,7 +25,7 @@ from tfray.library.distributions.distribution import (
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.math.arithmetic_ops import maximum
-from tfray.ops.math.math_ops import reduce_logsumexp, reduce_sum, square
+from tfray.ops.math.math_ops import exp, log, reduce_logsumexp, reduce_sum, square
 from tfray.ops.nn.cross_entropy_ops import log_softmax
 
 
@@ -200,6 +206,80 @@ class MixtureSameFamily(Distribution):
     def _variance(self) -> Tensor:
         means, probs = self.components_distribution.mean(), self.mixture_distribution.probs
         return self._weighted(self.components_distribution.variance() + square(means), probs) - square(self._mean())
+
+
+def quadrature_scheme_lognormal_quantiles(
+    loc: TensorLike, scale: TensorLike, quadrature_size: int, validate_args: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Points in the middle between quantiles of log-normal distributions, and their equal weights.
+
+    Args:
+        loc: Means of the logarithms, a float dtype.
+        scale: Their standard deviations, positive.
+        quadrature_size: Number of points.
+        validate_args: Check that scales are positive.
+        name: Name of the operations.
+
+    Returns:
+        The points, ``[..., quadrature_size]``, and the weights, ``[quadrature_size]``.
+    """
+    with get_default_graph().name_scope(name or "quadrature_scheme_lognormal_quantiles"):
+        logs = Normal(array_ops.expand_dims(loc, -1), array_ops.expand_dims(scale, -1), validate_args)
+        edges = np.linspace(0.0, 1.0, quadrature_size + 3)[1:-1].astype(logs.dtype.as_numpy_dtype)
+        quantiles = exp(logs.quantile(edges))
+        points = (quantiles[..., :-1] + quantiles[..., 1:]) / 2.0
+        return points, array_ops.fill([quadrature_size], array_ops.cast(1.0 / quadrature_size, points.dtype))
+
+
+class PoissonLogNormalQuadratureCompound(MixtureSameFamily):
+    """Mixtures of Poisson distributions, whose log rates are some points of a distribution.
+
+    As in TensorFlow the points of `quadrature_fn`, by default quantiles of log-normal distributions, are taken for the
+    logarithms of the rates.
+
+    Args:
+        loc: Means of the logarithms of the points, a float dtype.
+        scale: Their standard deviations, positive; broadcast against `loc`, same dtype.
+        quadrature_size: Number of Poisson distributions in a mixture.
+        quadrature_fn: Function of `loc`, `scale`, `quadrature_size` and `validate_args` to points and their weights.
+        validate_args: See `Normal`. Values must be whole numbers then, and not negative.
+        allow_nan_stats: See `Normal`.
+        name: Prefix of the operations' names.
+
+    Raises:
+        TypeError: The dtypes of points and weights differ.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        quadrature_size: int = 8,
+        quadrature_fn: Callable[..., tuple[Tensor, Tensor]] = quadrature_scheme_lognormal_quantiles,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "PoissonLogNormalQuadratureCompound",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            self.loc = convert_to_tensor(loc, name="loc")
+            self.scale = convert_to_tensor(scale, dtype=self.loc.dtype, name="scale")
+            self.quadrature_size = quadrature_size
+            points, weights = quadrature_fn(self.loc, self.scale, quadrature_size, validate_args)
+            if points.dtype is not weights.dtype:
+                raise TypeError(
+                    f"Quadrature grid dtype ({points.dtype.name}) does not match quadrature probs dtype "
+                    f"({weights.dtype.name})."
+                )
+            choice = Categorical(logits=log(weights), validate_args=validate_args, allow_nan_stats=allow_nan_stats)
+            counts = Poisson(log_rate=points, validate_args=validate_args, allow_nan_stats=allow_nan_stats)
+            super().__init__(choice, counts, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+    @property
+    def distribution(self) -> Distribution:
+        """The Poisson distributions."""
+        return self.components_distribution
 
 
 class Mixture(Distribution):

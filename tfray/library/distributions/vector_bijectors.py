@@ -254,7 +254,7 @@ class Affine(Bijector):
 
     def _forward(self, x: Tensor) -> Tensor:
         if self._matrix is not None:
-            y = matmul(self._matrix, x[..., None])[..., 0]
+            y = _of_vectors(matmul, self._matrix, x)
         elif self._diagonal is not None:
             y = x * self._diagonal
         else:
@@ -264,9 +264,9 @@ class Affine(Bijector):
     def _inverse(self, y: Tensor) -> Tensor:
         x = y if self.shift is None else y - self.shift
         if self._matrix is not None and self._is_triangle:
-            return solve_ops.matrix_triangular_solve(self._matrix, x[..., None])[..., 0]
+            return _of_vectors(solve_ops.matrix_triangular_solve, self._matrix, x)
         if self._matrix is not None:
-            return matmul(solve_ops.matrix_inverse(self._matrix), x[..., None])[..., 0]
+            return _of_vectors(matmul, solve_ops.matrix_inverse(self._matrix), x)
         if self._diagonal is not None:
             return x / self._diagonal
         return array_ops.identity(x) if self._multiplier is None else x / self._multiplier[..., None]
@@ -280,6 +280,17 @@ class Affine(Bijector):
         if self._multiplier is None:
             return nothing_like(x)
         return log(math_ops.abs(self._multiplier)) * array_ops.cast(array_ops.shape(x)[-1], x.dtype)
+
+
+def _of_vectors(function: Callable[[Tensor, Tensor], Tensor], matrix: Tensor, x: Tensor) -> Tensor:
+    """A function of a matrix and of columns, for vectors ``[..., d]``."""
+    if matrix.shape.rank != 2:
+        return function(matrix, x[..., None])[..., 0]
+    # One matrix for vectors of any rank, also one that only the step knows.
+    rows = array_ops.reshape(x, array_ops.stack([-1, array_ops.shape(x)[-1]]))
+    y = array_ops.reshape(array_ops.transpose(function(matrix, array_ops.transpose(rows))), array_ops.shape(x))
+    y.set_shape(x.shape)
+    return y
 
 
 # -- vectors -------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from tfray.library.distributions.distribution import (
     float_parameters,
 )
 from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.shape_ops import matrix_transpose
+from tfray.ops.checks.check_ops import assert_near
 from tfray.ops.linalg.decomposition_ops import cholesky
 from tfray.ops.linalg.solve_ops import matrix_triangular_solve
 from tfray.ops.math import math_ops
@@ -261,7 +263,11 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
         parameters = dict(locals())
         with get_default_graph().name_scope(name) as name:
             if covariance_matrix is not None:
-                tril = cholesky(convert_to_tensor(covariance_matrix, name="covariance_matrix"))
+                covariance = convert_to_tensor(covariance_matrix, name="covariance_matrix")
+                if validate_args:
+                    same = assert_near(covariance, matrix_transpose(covariance), message="Matrix was not symmetric")
+                    covariance = checks.after([same], covariance)
+                tril = cholesky(covariance)
             elif loc is not None:
                 tril = array_ops.matrix_diag(array_ops.ones_like(convert_to_tensor(loc)))
             else:

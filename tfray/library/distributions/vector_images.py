@@ -11,7 +11,7 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.distributions.bijector import Bijector, Chain
-from tfray.library.distributions.continuous_distributions import Exponential, Laplace, Normal
+from tfray.library.distributions.continuous_distributions import Exponential, Laplace, Normal, StudentT
 from tfray.library.distributions.distribution import Distribution
 from tfray.library.distributions.elementwise_bijectors import AffineScalar
 from tfray.library.distributions.elementwise_bijectors import SinhArcsinh as SinhArcsinhBijector
@@ -19,6 +19,7 @@ from tfray.library.distributions.transformed_distribution import TransformedDist
 from tfray.library.distributions.vector_bijectors import Affine
 from tfray.library.distributions.vector_distributions import diagonal_scale
 from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import square
 
 
@@ -136,6 +137,68 @@ class VectorLaplaceDiag(_ScaledVector):
             zero, one = array_ops.zeros([], diag.dtype), array_ops.ones([], diag.dtype)
             numbers = Laplace(zero, one, allow_nan_stats=allow_nan_stats)
             self._init(numbers, loc, diag, validate_args, parameters, name)
+
+
+class VectorStudentT(TransformedDistribution):
+    """Vectors ``loc + scale @ z`` of numbers z that have Student's t distribution.
+
+    TensorFlow keeps it to itself as ``_VectorStudentT``. The elements of z are independent: this is not the
+    multivariate t distribution.
+
+    Args:
+        df: Degrees of freedom, positive, shape ``[...]``.
+        loc: Shape ``[..., n]``; zeros when None.
+        scale_identity_multiplier: See `bijectors.Affine`, as for the other parts of the scale.
+        scale_diag: See `bijectors.Affine`.
+        scale_tril: See `bijectors.Affine`.
+        scale_perturb_factor: See `bijectors.Affine`.
+        scale_perturb_diag: See `bijectors.Affine`.
+        validate_args: Check that `df` is positive, and that diagonals have no 0.
+        allow_nan_stats: Statistics that are not defined are NaN; when False, they are errors of the step.
+        name: Prefix of the operations' names.
+
+    Raises:
+        ValueError: No parameter says how long vectors are.
+    """
+
+    def __init__(
+        self,
+        df: TensorLike,
+        loc: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        scale_tril: TensorLike | None = None,
+        scale_perturb_factor: TensorLike | None = None,
+        scale_perturb_diag: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "VectorStudentT",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            scales = scale_identity_multiplier, scale_diag, scale_tril, scale_perturb_factor, scale_perturb_diag
+            affine = Affine(loc, *scales, validate_args=validate_args)
+            vectors = [convert_to_tensor(part) for part in (loc, scale_diag) if part is not None]
+            vectors += [
+                convert_to_tensor(part)[..., 0] for part in (scale_tril, scale_perturb_factor) if part is not None
+            ]
+            if not vectors:
+                raise ArgumentError("the size of the vectors is not known: give loc or one of the scales")
+            if scale_identity_multiplier is not None:
+                vectors.append(convert_to_tensor(scale_identity_multiplier)[..., None])
+            self.df = convert_to_tensor(df, name="df")
+            zero, one = array_ops.zeros([], self.df.dtype), array_ops.ones([], self.df.dtype)
+            numbers = StudentT(self.df, zero, one, validate_args, allow_nan_stats)
+            shape = _shape_of(*vectors)
+            batch: TensorShape | Tensor | None = shape[:-1]
+            if self.df.shape.rank:
+                batch = None
+            elif self.df.shape.rank is None:  # numbers of several degrees of freedom are a batch already
+                sizes = convert_to_tensor(batch)
+                is_one = array_ops.cast(math_ops.equal(array_ops.rank(self.df), 0), sizes.dtype)
+                batch = sizes[: is_one * array_ops.size(sizes)]
+            super().__init__(numbers, affine, batch, shape[-1:], validate_args, name)
+        self._parameters = parameters
 
 
 # -- with tails and skewness ---------------------------------------------------------------------------

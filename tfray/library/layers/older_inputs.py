@@ -80,6 +80,22 @@ def transform_features(features: Columns, feature_columns: Iterable[FeatureColum
     return {column: inputs.get(column) for column in columns}
 
 
+class _Transformer:
+    """Makes of features what columns say, each column once; programs know it as that of ``feature_column_ops``.
+
+    Args:
+        columns_to_tensors: Features by name, or what has been made of them by column.
+    """
+
+    def __init__(self, columns_to_tensors: Columns) -> None:
+        self._given, self._inputs = columns_to_tensors, FeatureTensors(columns_to_tensors)
+
+    def transform(self, feature_column: FeatureColumn) -> Any:
+        """The tensor of a column, before embedding; with weights a pair of numbers and weights."""
+        given = feature_column in self._given
+        return self._given[feature_column] if given else self._inputs.get(feature_column)
+
+
 def parse_feature_columns_from_examples(
     serialized: TensorLike,
     feature_columns: Iterable[FeatureColumn],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +30,7 @@ from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.feature_column_base import FeatureColumn
 from tfray.library.layers.losses import Reduction
 from tfray.library.layers.older_columns import real_valued_column
+from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.ops.arrays.shape_ops import squeeze
 from tfray.ops.nn.activation_ops import relu
 from tfray.programs.learn.interfaces import Evaluable, Trainable
@@ -529,6 +531,26 @@ def _clipped(optimizer: Any, default: str, clip_norm: float | None) -> Any:
     return optimizer if clip_norm is None else canned.Clipped(optimizer or default, clip_norm)
 
 
+_NEWER_NAMES: Final = re.compile(r"(.*\b(?:hiddenlayer_\d+|logits)/)(kernel|bias)")
+
+
+def _with_older_variables(made: estimator.Estimator) -> estimator.Estimator:
+    """Let an estimator's dense layers have ``weights`` and ``biases``, as checkpoints of these models have them."""
+    model_fn = made._model_fn
+
+    def older(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+        found = _NEWER_NAMES.fullmatch(name)
+        return getter(found[1] + {"kernel": "weights", "bias": "biases"}[found[2]] if found else name, *args, **kwargs)
+
+    @functools.wraps(model_fn)
+    def named(*args: Any, **kwargs: Any) -> EstimatorSpec:
+        with variable_scope(get_variable_scope(), custom_getter=older):
+            return model_fn(*args, **kwargs)
+
+    made._model_fn = named
+    return made
+
+
 class DNNClassifier(Classifying):
     """`tf.estimator.DNNClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
@@ -548,18 +570,17 @@ class DNNClassifier(Classifying):
         **_more: Any,
     ) -> None:
         given = _optional(_more, optimizer=_clipped(optimizer, "Adagrad", gradient_clip_norm), config=config)
-        super().__init__(
-            dnn.DNNClassifier(
-                hidden_units,
-                feature_columns,
-                model_dir,
-                n_classes,
-                weight_column_name,
-                activation_fn=activation_fn,
-                dropout=dropout,
-                **given,
-            )
+        made = dnn.DNNClassifier(
+            hidden_units,
+            feature_columns,
+            model_dir,
+            n_classes,
+            weight_column_name,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            **given,
         )
+        super().__init__(_with_older_variables(made))
 
 
 class DNNRegressor(Regressing):
@@ -583,18 +604,17 @@ class DNNRegressor(Regressing):
     ) -> None:
         _more["feature_engineering_fn"] = feature_engineering_fn
         given = _optional(_more, optimizer=_clipped(optimizer, "Adagrad", gradient_clip_norm), config=config)
-        super().__init__(
-            dnn.DNNRegressor(
-                hidden_units,
-                feature_columns,
-                model_dir,
-                label_dimension,
-                weight_column_name,
-                activation_fn=activation_fn,
-                dropout=dropout,
-                **given,
-            )
+        made = dnn.DNNRegressor(
+            hidden_units,
+            feature_columns,
+            model_dir,
+            label_dimension,
+            weight_column_name,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            **given,
         )
+        super().__init__(_with_older_variables(made))
 
 
 class LinearClassifier(Classifying):
@@ -685,7 +705,8 @@ class DNNLinearCombinedClassifier(Classifying):
         **_more: Any,
     ) -> None:
         given = _of_both(locals())
-        super().__init__(dnn_linear_combined.DNNLinearCombinedClassifier(model_dir, n_classes=n_classes, **given))
+        made = dnn_linear_combined.DNNLinearCombinedClassifier(model_dir, n_classes=n_classes, **given)
+        super().__init__(_with_older_variables(made))
 
 
 class DNNLinearCombinedRegressor(Regressing):
@@ -710,9 +731,8 @@ class DNNLinearCombinedRegressor(Regressing):
         **_more: Any,
     ) -> None:
         given = _of_both(locals())
-        super().__init__(
-            dnn_linear_combined.DNNLinearCombinedRegressor(model_dir, label_dimension=label_dimension, **given)
-        )
+        made = dnn_linear_combined.DNNLinearCombinedRegressor(model_dir, label_dimension=label_dimension, **given)
+        super().__init__(_with_older_variables(made))
 
 
 class SKCompat:

@@ -1,0 +1,5 @@
+"""``tf.contrib.rate``: how fast values change."""
+
+from tfray.library.functions.rates import Rate
+
+__all__ = ["Rate"]

@@ -1,0 +1,71 @@
+"""What TensorFlow keeps beside its Keras layers: kernels of vectors, metrics of compiled models, flat tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+
+__all__ = ["exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics", "inner_product", "make_2d"]
+
+
+def _differences(x: TensorLike, y: TensorLike) -> Tensor:
+    first, second = _matrix(x), _matrix(y)
+    if not first.shape[1:].is_compatible_with(second.shape[1:]):
+        raise ValueError(
+            "The outermost dimensions of the input tensors should match. "
+            f"Given: {first.shape} vs {second.shape}: vectors of different lengths"
+        )
+    return array_ops.expand_dims(first, 1) - array_ops.expand_dims(second, 0)
+
+
+def _matrix(value: TensorLike) -> Tensor:
+    tensor = convert_to_tensor(value)
+    if tensor.shape.rank not in (1, 2):
+        raise ValueError(f"The input tensor should have rank 1 or 2. Given rank: {tensor.shape.rank}")
+    return array_ops.expand_dims(tensor, 0) if tensor.shape.rank == 1 else tensor
+
+
+def exact_gaussian_kernel(x: TensorLike, y: TensorLike, stddev: float) -> Tensor:
+    """``exp(-|u - v|**2 / (2 stddev**2))`` of each row ``u`` of `x` and each row ``v`` of `y`.
+
+    Args:
+        x: Shape ``[m, n]`` or ``[n]``, a float dtype.
+        y: Shape ``[k, n]`` or ``[n]``.
+        stddev: The width, above 0.
+
+    Returns:
+        Shape ``[m, k]``, or 1 in place of the number of rows of a vector.
+
+    Raises:
+        ValueError: The ranks are others, or rows are of different lengths.
+    """
+    return math_ops.exp(-math_ops.reduce_sum(math_ops.square(_differences(x, y)), 2) / (2 * stddev * stddev))
+
+
+def exact_laplacian_kernel(x: TensorLike, y: TensorLike, stddev: float) -> Tensor:
+    """``exp(-|u - v| / stddev)`` with the sum of absolute differences; see `exact_gaussian_kernel`."""
+    return math_ops.exp(-math_ops.reduce_sum(math_ops.abs(_differences(x, y)), 2) / stddev)
+
+
+def inner_product(u: TensorLike, v: TensorLike) -> Tensor:
+    """The products of each row of `u` and each row of `v`; shapes as of `exact_gaussian_kernel`."""
+    return math_ops.matmul(_matrix(u), _matrix(v), transpose_b=True)
+
+
+def extract_model_metrics(model: Any) -> dict[str, Any] | None:
+    """The metrics with which a Keras model was compiled, by name; None if there are none."""
+    metrics = model.metrics if model.optimizer is not None else []
+    # The names of losses come first.
+    return dict(zip(model.metrics_names[-len(metrics) :], metrics, strict=True)) if metrics else None
+
+
+def make_2d(tensor: TensorLike, split_dim: int) -> Tensor:
+    """Shape a tensor as a matrix: dimensions before `split_dim` count rows, the others columns."""
+    sizes = array_ops.shape(tensor)
+    rows, columns = (math_ops.reduce_prod(part) for part in (sizes[:split_dim], sizes[split_dim:]))
+    return array_ops.reshape(tensor, array_ops.stack([rows, columns]))
