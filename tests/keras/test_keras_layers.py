@@ -471,3 +471,43 @@ def test_dense_layers_take_other_numbers_once_they_are_built():
     assert [output.dtype for output in outputs] == [tf.float32, tf.float32]
     for found in keras.backend.get_session().run(outputs):
         np.testing.assert_allclose(found, [[3.0]])
+
+
+@pytest.mark.parametrize(
+    ("layer", "like"),
+    [
+        (lambda: layers.MaxPooling2D(2, 1, "same", "channels_last"), lambda: layers.MaxPooling2D(2, 1, "same")),
+        (lambda: layers.AveragePooling2D(2, None, "valid", None), lambda: layers.AveragePooling2D()),
+        (lambda: layers.MaxPooling1D(2, 1, "same", "channels_first"), None),
+        (
+            lambda: layers.Conv2D(2, 2, 1, "same", None, 1, "relu"),
+            lambda: layers.Conv2D(2, 2, 1, "same", dilation_rate=1, activation="relu"),
+        ),
+        (
+            lambda: layers.Conv2DTranspose(2, 3, 2, "same", 1, None, 1, "relu"),
+            lambda: layers.Conv2DTranspose(
+                2, 3, strides=2, padding="same", output_padding=1, dilation_rate=1, activation="relu"
+            ),
+        ),
+        (
+            lambda: layers.LSTM(3, "relu", "sigmoid", True, "ones", "zeros", "zeros", False),
+            lambda: layers.LSTM(
+                3, "relu", "sigmoid", kernel_initializer="ones", recurrent_initializer="zeros", unit_forget_bias=False
+            ),
+        ),
+        (
+            lambda: layers.CuDNNGRU(3, "ones", "zeros"),
+            lambda: layers.CuDNNGRU(3, "ones", recurrent_initializer="zeros"),
+        ),
+    ],
+)
+def test_arguments_by_place(layer, like):
+    def described(made):
+        return {**layers.serialize(made)["config"], "name": None}
+
+    found = described(layer())
+    if like is None:
+        assert found["data_format"] == "channels_first"
+    else:
+        assert found == described(like())
+        assert described(type(layer()).from_config(layer().get_config())) == found

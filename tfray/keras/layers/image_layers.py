@@ -114,9 +114,15 @@ class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
 
 class _Pooling(InKeras):
     def __init__(
-        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", *args: Any, **kwargs: Any
+        self,
+        pool_size: Any = 2,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(pool_size, pool_size if strides is None else strides, padding, *args, **kwargs)
+        data_format = data_format or (image_data_format() if self._takes_images else "channels_last")
+        super().__init__(pool_size, strides or pool_size, padding, data_format=data_format, **kwargs)
 
 
 class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):

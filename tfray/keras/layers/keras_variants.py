@@ -24,6 +24,8 @@ class InKeras:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "data_format" in kwargs or (self._takes_images and len(args) < 5):
             kwargs["data_format"] = kwargs.get("data_format") or image_data_format()
+        elif self._takes_images and args[4] is None:
+            args = (*args[:4], image_data_format(), *args[5:])
         for key, value in kwargs.items():
             kind = key.rpartition("_")[2]
             if kind in NAMED:
