@@ -170,8 +170,8 @@ def rev_block(
         f: See `RevBlock`.
         g: See `RevBlock`.
         num_layers: See `RevBlock`.
-        f_side_input: See `RevBlock`.
-        g_side_input: See `RevBlock`.
+        f_side_input: Further inputs of `f`, of any shapes.
+        g_side_input: Further inputs of `g`, of any shapes.
         is_training: Whether the backward pass computes inputs again.
 
     Returns:
