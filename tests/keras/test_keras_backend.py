@@ -186,6 +186,12 @@ IMAGE_CASES = {
         lambda: K.normalize_batch_in_training(tf.constant(IMAGES), MEAN, MEAN, [0, 1, 2])[0],
         NORMAL * MEAN + MEAN,
     ),
+    "normalize_batch_in_training, variance": (
+        lambda: K.normalize_batch_in_training(tf.constant(IMAGES), MEAN, None, [0, 1, 2])[2],
+        IMAGES.reshape(-1, IMAGES.shape[-1]).var(0, ddof=1),
+    ),
+    "all of numbers": (lambda: K.all(tf.constant([[1.0, 0.0], [2.0, 3.0]]), axis=1), [False, True]),
+    "any of numbers": (lambda: K.any(tf.constant([[0, 0], [2, 0]]), axis=1), [False, True]),
     "elu": (lambda: K.elu(M, 0.5), np.where(M > 0, M, 0.5 * np.expm1(M))),
     "to_dense": (lambda: K.to_dense(tf.SparseTensor([[1, 0]], [3.0], [2, 2])), [[0, 0], [3, 0]]),
     "a normal variable": (lambda: K.random_normal_variable([2, 3], 5.0, 0.0), np.full([2, 3], 5)),

@@ -104,7 +104,7 @@ def test_a_model_trains_by_it_and_its_weights_are_in_the_order_of_slots():
     model.fit(np.ones((4, 2)), np.ones(4), epochs=1, verbose=0)
     np.testing.assert_allclose(model.get_weights()[0], [[0.4], [0.4]], rtol=1e-6)
     assert [w.name.split("/", 1)[-1] for w in optimizer.weights] == [
-        "Decayed/iterations:0", "kernel/mean:0", "bias/mean:0", "kernel/count:0", "bias/count:0",
+        "Decayed/iter:0", "kernel/mean:0", "bias/mean:0", "kernel/count:0", "bias/count:0",
     ]  # fmt: skip
     again = Decayed.from_config(optimizer.get_config())
     assert again.get_config() == pytest.approx({**optimizer.get_config()})

@@ -131,3 +131,33 @@ def test_further_learning_rates(name, arguments, function):
     expected = K.get_value(function(arguments[0], 3, arguments[1]))
     for rate in rates:
         np.testing.assert_allclose(K.get_value(rate(3)), expected, rtol=1e-6)
+
+
+def test_configurations_are_tensorflows():
+    """The sums of ``"adagrad"`` begin with 0, those of `Adagrad()` with 0.1, and Nadam's other decay is its decay."""
+    optimizers = tf.keras.optimizers
+    assert optimizers.get("adagrad").get_config()["initial_accumulator_value"] == 0
+    assert optimizers.Adagrad().get_config()["initial_accumulator_value"] == 0.1
+    assert optimizers.SGD(decay=0.5).get_config()["decay"] == 0.5 and optimizers.Adam().get_config()["decay"] == 0
+    nadam = optimizers.Nadam(schedule_decay=0.01).get_config()
+    assert nadam["decay"] == 0.01 and optimizers.Nadam(decay=0.3).get_config()["decay"] == 0.004
+    assert optimizers.SGD().iterations.name == "training/SGD/iter:0"
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([np.zeros((3, 2))], "weight list of length 1, but the layer was expecting 2 weights"),
+        (
+            [np.zeros((3, 2)), np.zeros(3)],
+            r"Layer weight shape \(2,\) not compatible with provided weight shape \(3,\)",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_weights(weights, words):
+    layer = tf.keras.layers.Dense(2, input_shape=(3,))
+    model = tf.keras.Sequential([layer])
+    before = model.get_weights()
+    with pytest.raises(ValueError, match=words):
+        model.set_weights(weights)
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])

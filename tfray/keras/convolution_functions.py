@@ -388,9 +388,18 @@ def normalize_batch_in_training(
         beta: What is added then; None for 0.
         reduction_axes: The axes.
         epsilon: Added to the variance.
+
+    Returns:
+        The batch; the mean; the variance, which for images with channels last is that of `tf.nn.fused_batch_norm`: what
+        the batch says of all others, a little larger than its own.
     """
     x = convert_to_tensor(x)
     axes = sorted(axis % (x.shape.rank or 1) for axis in reduction_axes)
+    if x.shape.rank == 4 and axes == [0, 1, 2]:
+        channels = array_ops.shape(x)[-1:]
+        scale = array_ops.ones(channels, x.dtype) if gamma is None else gamma
+        offset = array_ops.zeros(channels, x.dtype) if beta is None else beta
+        return nn.fused_batch_norm(x, scale, offset, epsilon=epsilon)
     mean, var = normalization_ops.moments(x, axes)
     shape = [1 if axis in axes else size for axis, size in enumerate(array_ops.unstack(array_ops.shape(x)))]
     values: list[Any] = [None if each is None else array_ops.reshape(each, shape) for each in (mean, var, beta, gamma)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class Optimizer(Described):
     def iterations(self) -> Any:
         """The variable that counts steps, int64."""
         if self._iterations is None or self._iterations.graph is not get_default_graph().root:
-            self._iterations = self._variable(0, "iterations", "int64")
+            self._iterations = self._variable(0, "iter", "int64")
         return self._iterations
 
     @iterations.setter
@@ -150,7 +150,7 @@ class Optimizer(Described):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal optimizer, with the learning rate of now."""
-        config = {**super().get_config(), "learning_rate": self._rate_of_now()}
+        config = {"decay": self._initial_decay, **super().get_config(), "learning_rate": self._rate_of_now()}
         config.pop("lr", None)
         return {**config, "name": self._name}
 
@@ -527,6 +527,11 @@ class Adagrad(Optimizer):
             raise ValueError(f"initial_accumulator_value must be non-negative: {initial_accumulator_value}")
         self.epsilon, self._start = epsilon or small_number(), initial_accumulator_value
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
+        """What `get_config` describes. Sums begin with 0 where it does not say, as those of ``"adagrad"`` do."""
+        return super().from_config({"initial_accumulator_value": 0.0, **config}, custom_objects)
+
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
         return optimizer_rules.Adagrad(self._name, rate, step, self._start, self.epsilon)
 
@@ -609,12 +614,17 @@ class Nadam(Optimizer):
         **kwargs: Any,
     ) -> None:
         self._schedule_decay = kwargs.pop("schedule_decay", 0.004)
+        kwargs.pop("decay", None)  # configurations have the other decay under this name
         super().__init__(name, learning_rate, **kwargs)
         if isinstance(self._rate, schedules.LearningRateSchedule):
             raise ValueError(
                 "The Nadam optimizer does not support tf.keras.optimizers.LearningRateSchedules as the learning rate."
             )
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon or small_number()
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal optimizer; ``decay`` is the growth of the momentum, as in TensorFlow."""
+        return {**super().get_config(), "decay": self._schedule_decay}
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
         betas = self.beta_1, self.beta_2
@@ -668,7 +678,8 @@ def get(identifier: Any) -> Any:
     if not isinstance(identifier, str):
         raise InvalidArgumentError(f"Could not interpret optimizer identifier: {identifier}")
     known = identifier.lower() if identifier.lower() in _BY_NAME else identifier
-    return named_object(known, _BY_NAME, "optimizer")
+    made = named_object(known, _BY_NAME, "optimizer")
+    return Adagrad.from_config({}) if type(made) is Adagrad else made
 
 
 class _Given(Optimizer):

@@ -64,18 +64,21 @@ in_top_k = nn.in_top_k
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def _reduction(reduce: Callable[..., Tensor], words: str, of_floats: bool = False) -> Callable[..., Tensor]:
+def _reduction(
+    reduce: Callable[..., Tensor], words: str, of_floats: bool = False, of_bools: bool = False
+) -> Callable[..., Tensor]:
     def function(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
         x = convert_to_tensor(x)
-        is_counted = of_floats and x.dtype.name == "bool"
-        return reduce(array_ops.cast(x, floatx()) if is_counted else x, axis, keepdims)
+        if of_bools or (of_floats and x.dtype.name == "bool"):
+            x = array_ops.cast(x, "bool" if of_bools else floatx())
+        return reduce(x, axis, keepdims)
 
     function.__doc__ = f"The {words} along axes, all of them when `axis` is None; `keepdims` keeps these with size 1."
     return function
 
 
-all = _reduction(math.reduce_all, "conjunction")
-any = _reduction(math.reduce_any, "disjunction")
+all = _reduction(math.reduce_all, "conjunction", of_bools=True)
+any = _reduction(math.reduce_any, "disjunction", of_bools=True)
 logsumexp = _reduction(math.reduce_logsumexp, "logarithm of the sum of exponentials")
 max = _reduction(math.reduce_max, "maximum")
 mean = _reduction(math.reduce_mean, "mean", of_floats=True)

@@ -596,9 +596,11 @@ class Trainable:
         listeners.call("on_predict_begin", {})
         parts = []
         for index, inputs in enumerate(batches):
-            listeners.call("on_predict_batch_begin", index, {"batch": index})
+            given = nest.flatten(inputs)
+            logs = {"batch": index, "size": len(given[0]) if given else batch_size or 1}
+            listeners.call("on_predict_batch_begin", index, logs)
             parts.append(self.predict_on_batch(inputs))
-            listeners.call("on_predict_batch_end", index, {"batch": index, "outputs": parts[-1]})
+            listeners.call("on_predict_batch_end", index, {**logs, "outputs": parts[-1]})
         listeners.call("on_predict_end", {})
         if len(self.outputs) == 1:
             return np.concatenate(parts)

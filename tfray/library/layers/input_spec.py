@@ -1,14 +1,17 @@
-"""What a layer expects of its inputs."""
+"""What a layer expects: of its inputs, and of arrays that its weights are to be."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.library.variables.variables import Variable
 
 
 class InputSpec:
@@ -100,3 +103,23 @@ def check_inputs(specs: Any, inputs: Sequence[Tensor], layer: str) -> None:
     for spec, tensor in zip(wanted, inputs, strict=True):
         if spec is not None:
             spec.check(tensor, layer)
+
+
+def fitting_weights(variables: Sequence[Variable], values: Sequence[Any], layer: str) -> list[tuple[Variable, Any]]:
+    """Variables of a layer, each with the array that it is to be.
+
+    Raises:
+        ValueError: There are more or fewer arrays, or one has another shape.
+    """
+    if len(variables) != len(values):
+        raise ValueError(
+            f'You called `set_weights(weights)` on layer "{layer}" with a  weight list of length {len(values)}, but '
+            f"the layer was expecting {len(variables)} weights. Provided weights: {str(values)[:50]}..."
+        )
+    for variable, value in zip(variables, values, strict=True):
+        if not variable.shape.is_compatible_with(np.shape(value)):
+            raise ValueError(
+                f"Layer weight shape {variable.shape} not compatible with provided weight shape {np.shape(value)}: "
+                f"{variable.name} of {layer!r}"
+            )
+    return list(zip(variables, values, strict=True))

@@ -26,7 +26,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import Described
-from tfray.library.layers.input_spec import check_inputs
+from tfray.library.layers.input_spec import check_inputs, fitting_weights
 from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
 from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes, takes_masks
 from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
@@ -727,8 +727,8 @@ class Layer(Described):
         return values
 
     def set_weights(self, weights: Sequence[TensorLike]) -> None:
-        """Set all variables, in the order of `get_weights`."""
-        for variable, value in zip(self.variables, weights, strict=True):
+        """Set all variables, in the order of `get_weights`. Raises `ValueError` where arrays do not fit them."""
+        for variable, value in fitting_weights(self.variables, weights, self.name):
             variable.load(value, get_session())
 
 
