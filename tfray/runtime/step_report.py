@@ -34,8 +34,7 @@ def step_stats(records: Sequence[DeviceRecord]) -> StepStats:
     epoch_ns = time.time_ns() - time.perf_counter_ns()
     stats: dict[str, DeviceStepStats] = {}
     for record in records:  # a device may take part several times
-        name = record.device.replace("/task:", "/replica:0/task:")  # as TensorFlow names devices here
-        device = stats.setdefault(name, DeviceStepStats(device=name))
+        device = stats.setdefault(record.device, DeviceStepStats(device=record.device))
         device.thread_names[record.thread[0]] = record.thread[1]
         if not device.node_stats:
             device.node_stats.extend(_holdings(record, epoch_ns))
