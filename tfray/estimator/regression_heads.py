@@ -49,8 +49,8 @@ class RegressionHead(Head):
         """See `Head.create_loss`."""
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         wanted = heads.to_float(heads.labels_like(labels, logits, self._logits_dimension))
-        own = lambda: math_ops.squared_difference(logits, wanted)  # noqa: E731
-        return self.reduced(wanted, logits, features, own, self._logits_dimension)
+        size = self._logits_dimension
+        return self.reduced(wanted, logits, features, lambda: math_ops.squared_difference(logits, wanted), size)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
         """``predictions``; with a function of the logits, also ``logits``."""

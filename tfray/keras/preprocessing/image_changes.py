@@ -159,9 +159,8 @@ def apply_affine_transform(
         cval: The constant.
         order: Order of the splines between pixels.
     """
-    change = {"theta": theta, "tx": tx, "ty": ty, "shear": shear, "zx": zx, "zy": zy}
-    outside = MappingProxyType({"order": order, "mode": fill_mode, "cval": cval})
-    return moved(x, change, (row_axis, col_axis, channel_axis), outside)
+    axes, outside = (row_axis, col_axis, channel_axis), (fill_mode, cval, order)
+    return _in_axes(x, axes, outside, theta=theta, tx=tx, ty=ty, shear=shear, zx=zx, zy=zy)
 
 
 def _in_axes(x: np.ndarray, axes: tuple[int, int, int], outside: tuple[str, float, int], **change: Any) -> np.ndarray:
@@ -238,7 +237,7 @@ def random_zoom(
 
 
 def apply_channel_shift(x: np.ndarray, intensity: float, channel_axis: int = 0) -> np.ndarray:
-    """An image with `intensity` added, between the least and the greatest number that it had."""
+    """An image with `intensity` added, between the least and the greatest number that it had, whatever its axes."""
     return np.clip(x + np.asarray(intensity, x.dtype), x.min(), x.max())
 
 
