@@ -17,6 +17,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
 from tfray.ops.kernels.random_streams import RandomStream, normal, truncated_normal, uniform
 from tfray.ops.math import math_ops
@@ -250,5 +251,63 @@ STATELESS_MULTINOMIAL = register(
         types={"T": dtypes.REAL, "Tseed": dtypes.INDICES, "output_dtype": dtypes.INDICES},
         shape=_stateless_multinomial_shape,
         kernels=on_every_device(_stateless_multinomial_kernel),
+    )
+)
+
+
+def stateless_random_binomial(
+    shape: TensorLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Draw how many of `counts` trials succeed, each with probability `probs`.
+
+    Args:
+        shape: Integer vector, the shape of the result.
+        seed: Integer vector of two, which determines the draws.
+        counts: Numbers of trials, whole numbers of 0 or more; its shape broadcasts to `shape`.
+        probs: Probabilities in [0, 1], likewise.
+        output_dtype: A number type.
+        name: Name of the operation.
+
+    Returns:
+        A tensor of the given shape.
+
+    Raises:
+        InvalidArgumentError: When the step runs, if a number of trials is negative or a probability lies outside of
+            [0, 1].
+    """
+    counts = convert_to_tensor(counts)
+    counts = counts if counts.dtype in dtypes.FLOATS else array_ops.to_double(counts)
+    probs, sizes = array_ops.cast(probs, counts.dtype), index_tensor(shape)
+    return add_op(STATELESS_BINOMIAL, sizes, index_tensor(seed), counts, probs, name=name, dtype=as_dtype(output_dtype))
+
+
+def _stateless_binomial_kernel(ctx: KernelContext, shape: Array, seed: Array, counts: Array, probs: Array) -> Array:
+    counts, probs = (ctx.to_host(each).astype(np.float64) for each in (counts, probs))
+    if not ((counts >= 0).all() and ((probs >= 0) & (probs <= 1)).all()):
+        raise InvalidArgumentError("a binomial distribution needs counts of 0 or more and probabilities in [0, 1]")
+    size = host_ints(ctx, shape)
+    drawn = _stream(ctx, seed).draw(lambda generator: generator.binomial(counts.astype(np.int64), probs, size))
+    return ctx.asarray(np.asarray(drawn, ctx.output_dtype()))
+
+
+STATELESS_BINOMIAL = register(
+    OpDef(
+        name="StatelessRandomBinomial",
+        inputs=("shape: S", "seed: Tseed", "counts: T", "probs: T"),
+        outputs=("output: dtype",),
+        host_inputs=("shape", "seed"),
+        types={
+            "S": dtypes.INDICES,
+            "Tseed": dtypes.INDICES,
+            "T": dtypes.FLOATS,
+            "dtype": (*dtypes.FLOATS, *dtypes.INDICES),
+        },
+        shape=_shape_from_input,
+        kernels=on_every_device(_stateless_binomial_kernel),
     )
 )

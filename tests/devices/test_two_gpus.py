@@ -122,3 +122,19 @@ def test_a_task_with_two_gpus_trains_on_those_that_are_named(ray_nodes):
         expected = train("/cpu:0", "/cpu:0")
         for first, second in PLACES:
             check_same(train(f"{TASK}/{first}", f"{TASK}/{second}", target=cluster), expected)
+
+
+@pytest.mark.parametrize("gpus", [2, [1, 0]])
+def test_a_keras_model_trains_on_two_gpus(gpus):
+    """Each takes its part of a batch; the weights are those of the model that was given."""
+
+    def losses(towers):
+        tf.keras.backend.clear_session()
+        with tf.device("/cpu:0"):
+            model = tf.keras.Sequential([tf.keras.layers.Dense(3, "tanh", input_shape=(5,), kernel_initializer="ones")])
+        both = tf.keras.utils.multi_gpu_model(model, gpus) if towers else model
+        both.compile(tf.train.GradientDescentOptimizer(0.1), "mse")
+        history = both.fit(BATCH, BATCH[:, :3], batch_size=7, epochs=2, shuffle=False, verbose=0)
+        return history.history["loss"], model.get_weights()
+
+    check_same(losses(True), losses(False))

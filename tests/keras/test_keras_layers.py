@@ -511,3 +511,79 @@ def test_arguments_by_place(layer, like):
     else:
         assert found == described(like())
         assert described(type(layer()).from_config(layer().get_config())) == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "implementation", "count"),
+    [("SimpleRNNCell", 1, 1), ("GRUCell", 1, 3), ("GRUCell", 2, 1), ("LSTMCell", 1, 4), ("LSTMCell", 2, 1)],
+)
+def test_gates_drop_parts_of_their_own(kind, implementation, count):
+    """What a cell gives is what weights of each gate give for inputs and states of which its mask leaves a part."""
+    settings = {} if kind == "SimpleRNNCell" else {"recurrent_activation": None, "implementation": implementation}
+    cell = getattr(tf.keras.layers, kind)(
+        2, activation=None, dropout=0.5, recurrent_dropout=0.5, bias_initializer="random_normal", **settings
+    )
+    values = np.random.default_rng(3)
+    x, before, memory = (values.normal(size=[3, size]).astype(np.float32) for size in (5, 2, 2))
+    states = [before, memory] if kind == "LSTMCell" else [before]
+    output, _ = cell(tf.constant(x), [tf.constant(state) for state in states], training=True)
+    masks = [cell.get_dropout_mask_for_cell(x, True), cell.get_recurrent_dropout_mask_for_cell(before, True)]
+    assert [len(mask) if isinstance(mask, list) else 1 for mask in masks] == [count, count]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found, weights, masks = session.run([output, cell.weights, masks])
+    kernel, recurrent, bias = weights
+    gates = kernel.shape[1] // 2
+    (of_inputs, of_state) = (mask if isinstance(mask, list) else [mask] * gates for mask in masks)
+    columns = [slice(2 * gate, 2 * gate + 2) for gate in range(gates)]
+    given = [x * mask @ kernel[:, part] + bias[part] for mask, part in zip(of_inputs, columns, strict=True)]
+    kept = [before * mask for mask in of_state]
+    own = [value + state @ recurrent[:, part] for value, state, part in zip(given, kept, columns, strict=True)]
+    if kind == "SimpleRNNCell":
+        expected = own[0]
+    elif kind == "LSTMCell":
+        expected = (own[1] * memory + own[0] * own[2]) * own[3]
+    else:
+        candidate = given[2] + (own[1] * kept[2]) @ recurrent[:, columns[2]]
+        expected = own[0] * (before if implementation == 1 else kept[0]) + (1 - own[0]) * candidate
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    if count > 1:
+        assert len({mask.tobytes() for mask in of_inputs}) > 1
+
+
+def test_a_cell_keeps_what_it_drops_until_it_is_reset():
+    cell = tf.keras.layers.GRUCell(4, dropout=0.5)
+    inputs = tf.ones([2, 3])
+    first = cell.get_dropout_mask_for_cell(inputs, True)
+    assert first.shape == [2, 3] and cell.get_dropout_mask_for_cell(inputs, True) is first
+    cell.reset_dropout_mask()
+    assert cell.get_dropout_mask_for_cell(inputs, True) is not first
+    assert cell.get_recurrent_dropout_mask_for_cell(inputs, True) is None
+    with tf.Graph().as_default():  # what was drawn belongs to another graph
+        assert cell.get_dropout_mask_for_cell(tf.ones([2, 3]), False).graph is tf.get_default_graph()
+
+
+def test_weights_of_a_model_with_weights_of_its_own():
+    """The layers' come first, in the order of TensorFlow 1.15; those of a layer begin with its own."""
+
+    class Made(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.own = self.add_weight("own", [3])
+            self.dense, self.norm = tf.keras.layers.Dense(2), tf.keras.layers.BatchNormalization()
+            self.fixed = self.add_weight("fixed", [1], trainable=False)
+
+        def call(self, inputs):
+            return self.norm(self.dense(inputs))
+
+    model = Made()
+    model(tf.ones([2, 3]))
+
+    def names(weights):
+        return [weight.op.name.rpartition("/")[2] for weight in weights]
+
+    changed, kept = ["kernel", "bias", "gamma", "beta", "own"], ["moving_mean", "moving_variance", "fixed"]
+    assert names(model.trainable_weights) == changed and names(model.non_trainable_weights) == kept
+    assert names(model.weights) == [*changed[:4], *kept[:2], "own", "fixed"]
+    model.trainable = False
+    assert names(model.non_trainable_weights) == ["own", *changed[:4], *kept]

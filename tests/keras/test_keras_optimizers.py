@@ -141,7 +141,7 @@ def test_configurations_are_tensorflows():
     assert optimizers.SGD(decay=0.5).get_config()["decay"] == 0.5 and optimizers.Adam().get_config()["decay"] == 0
     nadam = optimizers.Nadam(schedule_decay=0.01).get_config()
     assert nadam["decay"] == 0.01 and optimizers.Nadam(decay=0.3).get_config()["decay"] == 0.004
-    assert optimizers.SGD().iterations.name == "training/SGD/iter:0"
+    assert optimizers.SGD().iterations.name == "iter:0"
 
 
 @pytest.mark.parametrize(
@@ -161,3 +161,48 @@ def test_arrays_that_do_not_fit_weights(weights, words):
     with pytest.raises(ValueError, match=words):
         model.set_weights(weights)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "slots"),
+    [
+        (optimizers.SGD(0.1, momentum=0.9), ["kernel/momentum", "bias/momentum"]),
+        (optimizers.RMSprop(centered=True), ["kernel/rms", "bias/rms", "kernel/mg", "bias/mg"]),
+        (
+            optimizers.Adadelta(),
+            ["kernel/accum_grad", "bias/accum_grad", "kernel/accum_var", "bias/accum_var"],
+        ),
+        (optimizers.Nadam(), ["momentum_cache", "kernel/m", "bias/m", "kernel/v", "bias/v"]),
+        (optimizers.Ftrl(), ["kernel/accumulator", "kernel/linear", "bias/accumulator", "bias/linear"]),
+        (optimizers.Adam(name="mine"), ["kernel/m", "bias/m", "kernel/v", "bias/v"]),
+    ],
+    ids=lambda value: getattr(value, "_name", ""),
+)
+def test_variables_of_an_optimizer_have_tensorflows_names_and_order(optimizer, slots):
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), name="a")])
+    model.compile(optimizer, "mse")
+    model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0)
+    scope = f"training/{optimizer._name}"
+    named = [slot if slot == "momentum_cache" else f"a/{slot}" for slot in slots]
+    assert [weight.op.name for weight in optimizer.weights] == [f"{scope}/iter", *(f"{scope}/{name}" for name in named)]
+
+
+def test_variables_of_an_optimizer_of_tf_train_keep_their_names():
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), name="a")])
+    model.compile(tf.train.AdamOptimizer(), "mse")
+    model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0)
+    assert sorted(variable.op.name for variable in tf.global_variables()) == [
+        "TFOptimizer/iterations", "a/bias", "a/bias/Adam", "a/bias/Adam_1", "a/kernel", "a/kernel/Adam",
+        "a/kernel/Adam_1", "training/beta1_power", "training/beta2_power",
+    ]  # fmt: skip
+
+
+def test_two_optimizers_beside_each_other_have_scopes_of_their_own():
+    value = tf.Variable([1.0], name="value")
+    first, second = optimizers.Adagrad(), optimizers.Adagrad()
+    with tf.variable_scope("outer"):
+        for each in (first, second):
+            each.minimize(lambda: tf.reduce_sum(value**2), [value])
+    assert [each.weights[1].op.name for each in (first, second)] == [
+        "outer/Adagrad/value/accumulator", "outer/Adagrad_1/value/accumulator",
+    ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tfray.errors import ArgumentError
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.graph import Graph, Tensor, get_default_graph
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 
 _MUCH: Final = 100_000_000
@@ -60,6 +60,10 @@ class IndexedSlices:
     @property
     def device(self) -> str:
         return self.values.device
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take one of its tensors as an input."""
+        return list(dict.fromkeys(op for part in self._feed_parts() for op in part.consumers()))
 
     @property
     def shape(self) -> TensorShape:

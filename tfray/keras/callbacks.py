@@ -18,7 +18,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
 from tfray.formats.files import failures_of, given_path
 from tfray.keras import backend
-from tfray.keras.utils import Progbar
+from tfray.keras.progress_bar import Progbar
 from tfray.library.inspect.event_writer import FileWriter
 from tfray.library.platform import logging
 from tfray.ops.system.summary_ops import encode_image, make_histogram

@@ -1,4 +1,4 @@
-"""``tf.keras.experimental``: models in folders for serving, further learning rates, cells and layers."""
+"""``tf.keras.experimental``: models in folders for serving, ready-made ones, learning rates, cells and layers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from tfray.framework.graph import Tensor
 from tfray.keras.files.saving import model_from_json
 from tfray.keras.layers.recurrent_layers import LSTMCell
 from tfray.keras.learning_rate_schedules import LearningRateSchedule
+from tfray.keras.premade_models import LinearModel as LinearModel
+from tfray.keras.premade_models import WideDeepModel as WideDeepModel
 from tfray.library.layers.feature_column import SequenceFeatures as SequenceFeatures
 from tfray.library.variables.kept_session import get_session
 from tfray.ops.arrays import array_ops
-from tfray.ops.math import math_ops
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
 from tfray.training.checkpoints.saved_model import simple_save
 from tfray.training.optimizers import learning_rate_decay
 
 __all__ = [
-    "CosineDecay", "CosineDecayRestarts", "LinearCosineDecay", "NoisyLinearCosineDecay", "PeepholeLSTMCell",
-    "SequenceFeatures", "export_saved_model", "load_from_saved_model",
+    "CosineDecay", "CosineDecayRestarts", "LinearCosineDecay", "LinearModel", "NoisyLinearCosineDecay",
+    "PeepholeLSTMCell", "SequenceFeatures", "WideDeepModel", "export_saved_model", "load_from_saved_model",
 ]  # fmt: skip
 
 _DESCRIPTION = "saved_model.json"
@@ -145,7 +146,7 @@ class PeepholeLSTMCell(LSTMCell):
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         before, memory = states
-        product = self._of_inputs(inputs) + math_ops.matmul(self._kept(before), self.recurrent_kernel)
+        product = self._of_inputs(inputs) + self._of_state(before)
         enter, forget, new, leave = array_ops.split(product, 4, axis=1)
         kept = self.recurrent_activation(forget + memory * self.peepholes[1]) * memory
         after = kept + self.recurrent_activation(enter + memory * self.peepholes[0]) * self.activation(new)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -122,12 +122,16 @@ class Model(Trainable, Layer):
     def _layers_within(self) -> list[Any]:
         return self.layers
 
+    def _gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
+        """What the layers have, and then the model's own."""
+        return list(dict.fromkeys([*super()._gathered((), attribute), *own]))
+
     @property
     def variables(self) -> list[Any]:
-        """The variables of all layers, in the order of the layers."""
+        """The variables of all layers, in the order of the layers, and then the model's own."""
         own: list[Any] = super().variables
         in_order = dict.fromkeys(variable for layer in self.layers for variable in layer.variables)
-        return [*(variable for variable in own if variable not in in_order), *in_order]
+        return [*in_order, *(variable for variable in own if variable not in in_order)]
 
     weights = variables
 

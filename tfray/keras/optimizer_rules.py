@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
@@ -12,6 +12,8 @@ from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops, training_ops
+from tfray.training.optimizers.adadelta import AdadeltaOptimizer
+from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.optimizers.optimizer import Optimizer
 
 
@@ -216,6 +218,38 @@ class Nadam(Adamax):
         cache: Any = self._get_non_slot_variable("momentum_cache")
         with get_default_graph().control_dependencies([*update_ops, self._product]):
             return grouping_ops.group(*update_ops, state_ops.assign(cache, self._product), name=name_scope)
+
+
+class _Renamed(Optimizer):
+    """An optimizer of ``tf.train`` whose slots have the names that they have in Keras."""
+
+    _names: ClassVar[dict[str, str]]
+
+    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
+        return super()._slot_dict(self._names.get(slot_name, slot_name))
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        return super().get_slot(var, self._names.get(name, name))
+
+    def _slot_name(self, slot_name: str, op_name: str) -> dict[str, Any]:
+        return super()._slot_name(self._names.get(slot_name, slot_name), op_name)
+
+
+class Adadelta(_Renamed, AdadeltaOptimizer):
+    """That of ``tf.train``."""
+
+    _names: ClassVar[dict[str, str]] = {"accum": "accum_grad", "accum_update": "accum_var"}
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for slot in self._names:
+            for var in var_list:
+                self._zeros_slot(var, slot, self._name)
+
+
+class Ftrl(_Renamed, FtrlOptimizer):
+    """That of ``tf.train``."""
+
+    _names: ClassVar[dict[str, str]] = {"accum": "accumulator"}
 
 
 class ByMethods(Optimizer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Self
 
 import numpy as np
@@ -26,8 +27,6 @@ from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops
-from tfray.training.optimizers.adadelta import AdadeltaOptimizer
-from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
 from tfray.training.optimizers.optimizer import dense_shape
@@ -96,11 +95,11 @@ class Optimizer(Described):
 
     def _begin(self) -> None:
         """Forget the variables, which belong to one graph."""
+        self._scope: str | None = None  # of the names of variables: that of the first step, once there is one
         self._rate_variable: Any = None
         self._iterations: Any = None
         self._updater: TrainOptimizer | None = None
         self._own_weights: list[Any] = []
-        self._updated: list[Any] = []
         self._kept: Sequence[Any] | None = None
 
     def fresh(self) -> Optimizer:
@@ -145,7 +144,7 @@ class Optimizer(Described):
 
     def _variable(self, value: Any, name: str, dtype: DTypeLike = "float32") -> Any:
         root = get_default_graph().root
-        with root.as_default(), root.control_dependencies(None), root.name_scope(f"training/{self._name}/"):
+        with root.as_default(), root.control_dependencies(None), root.name_scope(self._scope):
             return Variable(value, trainable=False, name=name, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -194,14 +193,8 @@ class Optimizer(Described):
         first = [*([] if self._iterations is None else [self._iterations]), *self._own_weights]
         if self._updater is None:
             return first
-        optimizer = self._updater
-        if isinstance(optimizer, optimizer_rules.ByMethods):  # in the order in which they were made
-            names = list(optimizer._slots)
-        else:
-            names = list(getattr(optimizer, "starts", optimizer.get_slot_names()))
-        slots = [optimizer.get_slot(variable, name) for name in names for variable in self._updated]
-        others = [each for each in optimizer.variables() if not any(each is slot for slot in slots)]
-        return [*first, *others, *slots]
+        # As TensorFlow has them: in the order in which they were made.
+        return [*first, *sorted(self._updater.variables(), key=lambda variable: variable.op.id)]
 
     def variables(self) -> list[Any]:
         """The same."""
@@ -355,19 +348,20 @@ class Optimizer(Described):
         present = [pair for pair in pairs if pair[0] is not None]
         if not present:
             raise ValueError(f"No gradients provided for any variable: {[variable.name for _, variable in pairs]}.")
-        with get_default_graph().name_scope("training"):
+        with self._named() as self._scope:
             optimizer = self._optimizer_of_step()
-            if self._updater is not None:  # its variables are those of this one
-                for each in (optimizer, getattr(optimizer, "rule", None) or optimizer):
+            for each in (optimizer, getattr(optimizer, "rule", None) or optimizer):
+                if self._updater is not None:  # its variables are those of this one
                     each._slots, each._non_slots = self._updater._slots, self._updater._non_slots
+                each._variables_scope = self._scope
             self._updater = optimizer
-            made = optimizer.apply_gradients(present, self._counted_by(optimizer), name)
-        self._updated += [variable for _, variable in present if not any(variable is each for each in self._updated)]
+            made = optimizer.apply_gradients(present, self.iterations, name)
         self._set_kept()
         return made
 
-    def _counted_by(self, optimizer: TrainOptimizer) -> Any:
-        return self.iterations
+    def _named(self) -> AbstractContextManager[str | None]:
+        """The name scope of a step and of the variables that it makes."""
+        return get_default_graph().name_scope(self._name)
 
     def _optimizer_of_step(self) -> TrainOptimizer:
         rule = self._rule(self._decayed(), self.iterations)
@@ -463,6 +457,7 @@ class Optimizer(Described):
         is_of_graph = self._iterations is not None and self._iterations.graph is get_default_graph().root
         if self._updater is None or not is_of_graph:
             self._updater = self._optimizer_of_step()
+            self._updater._variables_scope = self._scope
         return self._updater
 
 
@@ -551,7 +546,7 @@ class Adadelta(Optimizer):
         self.rho, self.epsilon = rho, epsilon or small_number()
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        return AdadeltaOptimizer(rate, self.rho, self.epsilon, name=self._name)
+        return optimizer_rules.Adadelta(rate, self.rho, self.epsilon, name=self._name)
 
 
 class Adam(Optimizer):
@@ -655,7 +650,7 @@ class Ftrl(Optimizer):
         }
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        return FtrlOptimizer(rate, name=self._name, **self._settings)
+        return optimizer_rules.Ftrl(rate, name=self._name, **self._settings)
 
 
 _BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
@@ -686,10 +681,19 @@ class _Given(Optimizer):
     """An optimizer of ``tf.train``, which has a learning rate of its own."""
 
     def __init__(self, optimizer: TrainOptimizer) -> None:
-        super().__init__(optimizer.get_name())
+        super().__init__("TFOptimizer")
         self.optimizer = optimizer
 
-    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+    def _named(self) -> AbstractContextManager[str | None]:
+        """No scope: the names are those that it gives without Keras."""
+        return nullcontext()
+
+    def _variable(self, value: Any, name: str, dtype: DTypeLike = "float32") -> Any:
+        root = get_default_graph().root
+        with root.as_default(), root.control_dependencies(None), root.name_scope("TFOptimizer/"):
+            return Variable(value, trainable=False, name="iterations" if name == "iter" else name, dtype=dtype)
+
+    def _optimizer_of_step(self) -> TrainOptimizer:
         return self.optimizer
 
     def fresh(self) -> Optimizer:

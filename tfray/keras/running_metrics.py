@@ -696,7 +696,7 @@ class AUC(_Decisions):
         """The area."""
         hits, rejected, false, missed = self._counts.values()
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._under_precision(hits, false, missed)
+            return self.interpolate_pr_auc()
         found = math_ops.div_no_nan(hits, hits + missed)
         if self.curve == "PR":
             x, y = found, math_ops.div_no_nan(hits, hits + false)
@@ -704,8 +704,12 @@ class AUC(_Decisions):
             x, y = math_ops.div_no_nan(false, false + rejected), found
         return math_ops.reduce_sum((x[:-1] - x[1:]) * self._HEIGHTS[self.summation_method](y[:-1], y[1:]))
 
-    def _under_precision(self, hits: Any, false: Any, missed: Any) -> Tensor:
-        """The area, with counts between two thresholds on a straight line."""
+    def interpolate_pr_auc(self) -> Tensor:
+        """The area under precision over recall, a scalar, with counts between two thresholds on a straight line.
+
+        As in Davis and Goadrich, "The relationship between precision-recall and ROC curves", 2006, section 4.
+        """
+        hits, _, false, missed = self._counts.values()
         said = hits + false
         step, wide = hits[:-1] - hits[1:], said[:-1] - said[1:]
         slope = math_ops.div_no_nan(step, math_ops.maximum(wide, 0.0))

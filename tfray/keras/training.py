@@ -294,9 +294,15 @@ class Trainable:
         if self.__train_op is None:
             assert self.__numbers is not None
             variables = self.trainable_variables
-            steps = self.optimizer.get_updates(self.__numbers[0], variables) if variables else []
+            with get_default_graph().name_scope("training"):
+                steps = self._updates_for(self.__numbers[0], variables) if variables else []
             self.__train_op = grouping_ops.group(*steps, *self.updates)
         return self.__train_op
+
+    def _updates_for(self, loss: Tensor, variables: Sequence[Any]) -> list[Any]:
+        """What changes the variables in a step."""
+        made: list[Any] = self.optimizer.get_updates(loss, variables)
+        return made
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         """Make inputs and outputs for arrays like `x`, if the model has none yet."""

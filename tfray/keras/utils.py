@@ -5,12 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import sys
 import tarfile
-import time
 import zipfile
 from collections.abc import Iterable, Mapping
-from collections.abc import Sequence as Listed
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -27,6 +24,8 @@ from tfray.keras.enqueuers import SequenceEnqueuer as SequenceEnqueuer
 from tfray.keras.files.hdf5_matrix import HDF5Matrix as HDF5Matrix
 from tfray.keras.files.model_drawing import model_to_dot as model_to_dot
 from tfray.keras.files.model_drawing import plot_model as plot_model
+from tfray.keras.progress_bar import Progbar as Progbar
+from tfray.keras.towers import multi_gpu_model as multi_gpu_model
 from tfray.library.layers.descriptions import CustomObjectScope as CustomObjectScope
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.descriptions import get_custom_objects as get_custom_objects
@@ -38,9 +37,10 @@ from tfray.library.layers.layer_history import history
 # fmt: off
 __all__ = [
     "CustomObjectScope", "GeneratorEnqueuer", "HDF5Matrix", "OrderedEnqueuer", "Progbar", "Sequence",
-    "SequenceEnqueuer", "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "get_file",
-    "get_registered_name", "get_registered_object", "get_source_inputs", "model_to_dot", "normalize", "plot_model",
-    "register_keras_serializable", "serialize_keras_object", "to_categorical",
+    "SequenceEnqueuer", "convert_all_kernels_in_model", "custom_object_scope", "deserialize_keras_object",
+    "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "get_source_inputs",
+    "model_to_dot", "multi_gpu_model", "normalize", "plot_model", "register_keras_serializable",
+    "serialize_keras_object", "to_categorical",
 ]
 # fmt: on
 
@@ -91,6 +91,20 @@ def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = N
 
     visit(tensor)
     return list(found)
+
+
+def convert_all_kernels_in_model(model: Any) -> None:
+    """Turn the kernels of a model's convolutions around, as weights of Keras on Theano need it.
+
+    Doing it twice changes nothing.
+
+    Args:
+        model: The model, whose weights are set.
+    """
+    for layer in model.layers:
+        if type(layer).__name__ in ("Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D"):
+            kernel, *rest = layer.get_weights()
+            layer.set_weights([np.flip(kernel, tuple(range(kernel.ndim - 2))), *rest])
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:
@@ -198,81 +212,3 @@ def _unpack_tar(tar: tarfile.TarFile, folder: str) -> None:
         if not (member.isfile() or member.isdir()) or os.path.commonpath([root, place]) != root:
             raise tarfile.ExtractError(f"{member.name!r} is no file or folder within {folder}")
         tar.extract(member, root, set_attrs=False)
-
-
-class Progbar:
-    """Prints a bar, and means of values beside it.
-
-    Args:
-        target: How many steps there are; None if that is not known.
-        width: Width of the bar.
-        verbose: 1 for a bar that grows, 2 for a line at the end.
-        interval: Least seconds between two prints.
-        stateful_metrics: Names of values of which the last is shown, not the mean.
-        unit_name: What a step is called.
-    """
-
-    def __init__(
-        self,
-        target: int | None,
-        width: int = 30,
-        verbose: int = 1,
-        interval: float = 0.05,
-        stateful_metrics: Iterable[str] | None = None,
-        unit_name: str = "step",
-    ) -> None:
-        self.target, self.width, self.verbose, self.interval = target, width, verbose, interval
-        self.unit_name, self.stateful_metrics = unit_name, set(stateful_metrics or ())
-        self._values: dict[str, list[Any]] = {}
-        self._seen, self._start, self._printed_at, self._length = 0, time.time(), 0.0, 0
-
-    def update(self, current: int, values: Listed[tuple[str, Any]] | None = None) -> None:
-        """Show how far it is.
-
-        Args:
-            current: The number of the step.
-            values: Names and values since the last step. Means count steps.
-        """
-        steps = current - self._seen
-        for name, value in values or ():
-            known = self._values.setdefault(name, [0.0, 0])
-            if name in self.stateful_metrics:
-                known[:] = [value, 1]
-            else:
-                known[0], known[1] = known[0] + value * steps, known[1] + steps
-        self._seen = current
-        now, is_last = time.time(), self.target is not None and current >= self.target
-        if not self.verbose or (self.verbose == 2 and not is_last):
-            return
-        if self.verbose == 1 and now - self._printed_at < self.interval and not is_last:
-            return
-        text = (self._bar(current) if self.verbose == 1 else "") + self._spent(current, now, is_last) + self._numbers()
-        erased = "\b" * self._length + "\r" if self.verbose == 1 and self._length else ""
-        sys.stdout.write(erased + text.ljust(self._length) + ("\n" if is_last else ""))
-        sys.stdout.flush()
-        self._length, self._printed_at = (0 if is_last else len(text)), now
-
-    def add(self, n: int, values: Listed[tuple[str, Any]] | None = None) -> None:
-        """The same for `n` steps more."""
-        self.update(self._seen + n, values)
-
-    def _bar(self, current: int) -> str:
-        if self.target is None:
-            return f"{current:7d}/Unknown"
-        done = int(self.width * current / self.target) if self.target else self.width
-        bar = "=" * max(done - 1, 0) + (">" if current < self.target else "=") * (done > 0)
-        return f"{current:{len(str(self.target))}d}/{self.target} [{bar.ljust(self.width, '.')}]"
-
-    def _spent(self, current: int, now: float, is_last: bool) -> str:
-        per_step = (now - self._start) / max(current, 1)
-        if self.target is not None and not is_last:
-            return f" - ETA: {per_step * (self.target - current):.0f}s"
-        shown = f"{per_step:.0f}s" if per_step >= 1 else f"{per_step * 1e3:.0f}ms"
-        return f" - {now - self._start:.0f}s {shown}/{self.unit_name}"
-
-    def _numbers(self) -> str:
-        means = {name: np.mean(total / max(count, 1)) for name, (total, count) in self._values.items()}
-        shown = (
-            f" - {name}: {mean:.4f}" if abs(mean) > 1e-3 else f" - {name}: {mean:.4e}" for name, mean in means.items()
-        )
-        return "".join(shown)

@@ -89,3 +89,38 @@ def test_what_generators_refuse(session):
     ):
         with pytest.raises(ValueError):
             call()
+
+
+def test_counts_of_successes(session):
+    """Row by row: the numbers of trials and the probabilities belong to the first dimension."""
+    generator = E.Generator.from_seed(11)
+    drawn = generator.binomial([2, 4000], [10, 20.0], [0.8, 0.1])
+    assert drawn.dtype == tf.int32 and drawn.shape == [2, 4000]
+    ((first,), (second,)) = draw(session, drawn, count=2)
+    for row, count, probability in zip(first, (10, 20), (0.8, 0.1), strict=True):
+        observed = np.bincount(row, minlength=count + 1)
+        expected = 4000 * stats.binom(count, probability).pmf(np.arange(count + 1))
+        often = expected >= 5
+        observed, expected = (np.append(each[often], each[~often].sum()) for each in (observed, expected))
+        assert stats.chisquare(observed, expected).pvalue > 1e-4
+    assert (first != second).any()
+
+
+def test_probabilities_of_successes_are_checked(session):
+    generator = E.Generator.from_seed(11)
+    drawn = generator.binomial([3], 4, 1.5)
+    session.run(tf.global_variables_initializer())
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"probabilities in \[0, 1\]"):
+        session.run(drawn)
+
+
+def test_generators_that_are_split_off_are_independent(session):
+    generator = E.Generator.from_seed(5)
+    parts = [*generator.split(2), *generator.split(1)]
+    results = [each.normal([50]) for each in (generator, *parts)]
+    session.run(generator.state.initializer)
+    for part in parts:
+        session.run(part.state.initializer)
+    values = session.run(results)
+    assert len({tuple(value) for value in values}) == 4
+    assert np.abs(np.corrcoef(values) - np.eye(4)).max() < 0.6

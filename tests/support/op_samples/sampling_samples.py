@@ -118,6 +118,7 @@ STATELESS = [
     "StatelessRandomNormal",
     "StatelessTruncatedNormal",
     "StatelessMultinomial",
+    "StatelessRandomBinomial",
 ]
 
 TESTED_ELSEWHERE = dict.fromkeys(

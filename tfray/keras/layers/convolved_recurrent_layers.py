@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tfray.framework.tensor_shape import TensorShape
-from tfray.keras.backend import learning_phase
 from tfray.keras.convolution_functions import conv2d
-from tfray.keras.layers.recurrent_cells import drop_mask
 from tfray.keras.layers.recurrent_layers import GRU, LSTM, GRUCell, LSTMCell, RecurrentLayer
 from tfray.keras.settings import image_data_format
 from tfray.keras.tensor_functions import bias_add
@@ -87,21 +85,25 @@ class ConvLSTM2DCell(LSTMCell):
         self.bias = self._weights_of("bias", self._bias_shape(), self._bias_start()) if self.use_bias else None
         self.built = True
 
-    def begin(self, inputs: Any, training: Any = None) -> None:
-        """Draw what is dropped in the sequences that follow, given what a step of them takes."""
-        training = learning_phase() if training is None else training
-        state = array_ops.zeros(array_ops.concat([array_ops.shape(inputs)[:1], self.output_size.as_list()], 0))
-        self._masks = drop_mask(inputs, self.dropout, training), drop_mask(state, self.recurrent_dropout, training)
-
     def _of_inputs(self, inputs: Any) -> Any:
-        made = conv2d(inputs, self.kernel, self.strides, self.padding, self.data_format, self.dilation_rate)
+        def convolved(values: Any, weights: Any) -> Any:
+            return conv2d(values, weights, self.strides, self.padding, self.data_format, self.dilation_rate)
+
+        made = self._product(inputs, self.kernel, self._masks[0], convolved, self._gate_axis)
         return made if self.bias is None else bias_add(made, self.bias, self.data_format)
 
     def _of_state(self, state: Any) -> Any:
-        return conv2d(state, self.recurrent_kernel, (1, 1), "same", self.data_format)
+        def convolved(values: Any, weights: Any) -> Any:
+            return conv2d(values, weights, (1, 1), "same", self.data_format)
+
+        return self._product(state, self.recurrent_kernel, self._masks[1], convolved, self._gate_axis)
+
+    @property
+    def _gate_axis(self) -> int:
+        return 1 if self.data_format == "channels_first" else -1
 
     def _gates_of(self, product: Any) -> list[Any]:
-        made: list[Any] = array_ops.split(product, 4, axis=1 if self.data_format == "channels_first" else -1)
+        made: list[Any] = array_ops.split(product, 4, axis=self._gate_axis)
         return made
 
 

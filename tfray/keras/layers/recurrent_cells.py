@@ -12,7 +12,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from tfray.framework import nest
+from tfray.framework.graph import get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.keras.backend import learning_phase
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
@@ -93,9 +95,56 @@ def first_states(cell: Any, batch_size: Any, dtype: Any) -> list[Any]:
     return list(nest.flatten(found))
 
 
-def drop_mask(like: Any, rate: float, training: Any) -> Any:
-    """In training, 0 for what is dropped and more than 1 for the rest; None if nothing is."""
-    if not rate:
+class DropoutMasks:
+    """What a cell drops of its inputs and of its state in training, by numbers ``dropout`` and ``recurrent_dropout``.
+
+    It is drawn when it is asked for first, and stays: it is the same at each step of a sequence. Layers reset it.
+    """
+
+    dropout: float
+    recurrent_dropout: float
+    _mask: Any = None
+    _recurrent_mask: Any = None
+
+    def reset_dropout_mask(self) -> None:
+        """Let the next call draw what is dropped of inputs."""
+        self._mask = None
+
+    def reset_recurrent_dropout_mask(self) -> None:
+        """Let the next call draw what is dropped of the state."""
+        self._recurrent_mask = None
+
+    def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+        """What inputs are multiplied with: in training, 0 for what is dropped, and more than 1 for the rest.
+
+        Args:
+            inputs: Inputs of a step.
+            training: Whether it is training; the learning phase when None.
+            count: How many to draw.
+
+        Returns:
+            A tensor in the shape of `inputs`, or a list of `count` of them; None if nothing is ever dropped.
+        """
+        if not _is_usable(self._mask):
+            self._mask = _drawn(inputs, self.dropout, training, count)
+        return self._mask
+
+    def get_recurrent_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
+        """The same for the state, which is `inputs` here."""
+        if not _is_usable(self._recurrent_mask):
+            self._recurrent_mask = _drawn(inputs, self.recurrent_dropout, training, count)
+        return self._recurrent_mask
+
+
+def _is_usable(mask: Any) -> bool:
+    """Whether there is a mask, of this graph, and not of a loop or branch that has ended."""
+    tensors = nest.flatten(mask)
+    return mask is not None and get_default_graph().admits(tensors[0].graph)
+
+
+def _drawn(like: Any, rate: float, training: Any, count: int) -> Any:
+    if not 0 < rate < 1:
         return None
-    ones = array_ops.ones_like(like)
-    return smart_cond(training, lambda: nn_ops.dropout(ones, rate=rate), lambda: ones)
+    ones, training = array_ops.ones_like(like), learning_phase() if training is None else training
+    masks = [smart_cond(training, lambda: nn_ops.dropout(ones, rate=rate), lambda: ones) for _ in range(count)]
+    return masks if count > 1 else masks[0]

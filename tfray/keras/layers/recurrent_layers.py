@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, backend, constraints, initializers, regularizers
 from tfray.keras.backend import learning_phase
-from tfray.keras.layers.recurrent_cells import build_cell, drop_mask, first_states, output_size, run_cell, size_shape
+from tfray.keras.layers.recurrent_cells import DropoutMasks, build_cell, first_states, output_size, run_cell, size_shape
 from tfray.keras.step_loop import rnn
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
@@ -23,7 +23,7 @@ from tfray.ops.math import math_ops
 from tfray.ops.state import state_ops
 
 
-class _RecurrentCell(Layer):
+class _RecurrentCell(DropoutMasks, Layer):
     """One step of a recurrent layer. `RNN` and `tf.nn.dynamic_rnn` run it over sequences.
 
     Args:
@@ -40,10 +40,9 @@ class _RecurrentCell(Layer):
         kernel_constraint: Constraint of the weights of inputs.
         recurrent_constraint: That of the weights of the state.
         bias_constraint: That of the bias.
-        dropout: Part of the inputs that a layer drops in training, the same at each step of a sequence and for all
-            gates.
+        dropout: Part of the inputs that a layer drops in training, the same at each step of a sequence.
         recurrent_dropout: Likewise of the state, where it is multiplied with weights.
-        implementation: Accepted for TensorFlow 1's sake: how products are grouped there.
+        implementation: 1: each gate drops another part; 2: all drop the same.
         **kwargs: As for `Layer`.
     """
 
@@ -76,7 +75,7 @@ class _RecurrentCell(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.units, self.implementation, self.use_bias = units, implementation, use_bias
-        self.dropout, self.recurrent_dropout = dropout, recurrent_dropout
+        self.dropout, self.recurrent_dropout = (min(1.0, max(0.0, rate)) for rate in (dropout, recurrent_dropout))
         self._masks: tuple[Any, Any] = (None, None)
         self.activation = activations.get(activation)
         self.recurrent_activation = activations.get(recurrent_activation)
@@ -131,28 +130,44 @@ class _RecurrentCell(Layer):
 
     def begin(self, inputs: Any, training: Any = None) -> None:
         """Draw what is dropped in the sequences that follow, given what a step of them takes."""
-        state = array_ops.zeros(array_ops.stack([array_ops.shape(inputs)[0], self.units]))
-        training = learning_phase() if training is None else training
-        self._masks = drop_mask(inputs, self.dropout, training), drop_mask(state, self.recurrent_dropout, training)
+        self.reset_dropout_mask()
+        self.reset_recurrent_dropout_mask()
+        self._draw(inputs, nest.flatten(self.get_initial_state(inputs))[0], training)
+
+    def _draw(self, inputs: Any, state: Any, training: Any) -> None:
+        count = self._gates if self.implementation == 1 else 1
+        masks = (
+            self.get_dropout_mask_for_cell(inputs, training, count),
+            self.get_recurrent_dropout_mask_for_cell(state, training, count),
+        )
+        first, second = (mask if mask is None or isinstance(mask, list) else [mask] for mask in masks)
+        self._masks = first, second
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
         """The output and the new state, which is a list if `states` is one."""
-        if self._masks[0] is not None:
-            inputs = inputs * self._masks[0]
-        if not isinstance(states, (list, tuple)):
-            output, (state,) = self._step(inputs, [states])
-            return output, state
-        return self._step(inputs, list(states))
+        given = list(states) if isinstance(states, (list, tuple)) else [states]
+        self._draw(inputs, given[0], training)
+        output, after = self._step(inputs, given)
+        return output, after if isinstance(states, (list, tuple)) else after[0]
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         raise NotImplementedError
 
     def _of_inputs(self, inputs: Any) -> Any:
-        product = math_ops.matmul(inputs, self.kernel)
+        product = self._product(inputs, self.kernel, self._masks[0])
         return product if self.bias is None else product + self.bias
 
-    def _kept(self, state: Any) -> Any:
-        return state if self._masks[1] is None else state * self._masks[1]
+    def _of_state(self, state: Any) -> Any:
+        return self._product(state, self.recurrent_kernel, self._masks[1])
+
+    def _product(
+        self, values: Any, weights: Any, masks: Any, times: Callable[..., Any] = math_ops.matmul, axis: int = 1
+    ) -> Any:
+        """`values` times the weights of all gates, which are beside each other; each gate drops its own part."""
+        if masks is None or len(masks) == 1:
+            return times(values if masks is None else values * masks[0], weights)
+        parts = array_ops.split(weights, len(masks), axis=-1)
+        return array_ops.concat([times(values * mask, part) for mask, part in zip(masks, parts, strict=True)], axis)
 
 
 class SimpleRNNCell(_RecurrentCell):
@@ -166,9 +181,7 @@ class SimpleRNNCell(_RecurrentCell):
         super().__init__(units, activation, None, use_bias, *args, **kwargs)
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        output = self.activation(
-            self._of_inputs(inputs) + math_ops.matmul(self._kept(states[0]), self.recurrent_kernel)
-        )
+        output = self.activation(self._of_inputs(inputs) + self._of_state(states[0]))
         return output, [output]
 
 
@@ -193,21 +206,22 @@ class GRUCell(_RecurrentCell):
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         (before,) = states
-        kept = self._kept(before)
-        product = math_ops.matmul(inputs, self.kernel)
+        masks = self._masks[1] or [None]
+        kept = [before if mask is None else before * mask for mask in (masks if len(masks) == 3 else masks * 3)]
+        product = self._product(inputs, self.kernel, self._masks[0])
         bias: Any = () if self.bias is None else self._biases() if self.reset_after else (self.bias,)
         own = array_ops.split(product + bias[0] if bias else product, 3, axis=1)
         if self.reset_after:
-            product = math_ops.matmul(kept, self.recurrent_kernel)
+            product = self._of_state(before)
             other = array_ops.split(product + bias[1] if bias else product, 3, axis=1)
         else:
             recurrent = array_ops.split(self.recurrent_kernel, 3, axis=1)
-            other = [math_ops.matmul(kept, weights) for weights in recurrent[:2]]
+            other = [math_ops.matmul(kept[gate], recurrent[gate]) for gate in range(2)]
         update = self.recurrent_activation(own[0] + other[0])
         reset = self.recurrent_activation(own[1] + other[1])
-        from_state = reset * other[2] if self.reset_after else math_ops.matmul(reset * kept, recurrent[2])
+        from_state = reset * other[2] if self.reset_after else math_ops.matmul(reset * kept[2], recurrent[2])
         candidate = self.activation(own[2] + from_state)
-        output = update * before + (1 - update) * candidate
+        output = update * (before if self.implementation == 1 else kept[0]) + (1 - update) * candidate
         return output, [output]
 
 
@@ -253,15 +267,12 @@ class LSTMCell(_RecurrentCell):
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         before, memory = states
-        product = self._of_inputs(inputs) + self._of_state(self._kept(before))
+        product = self._of_inputs(inputs) + self._of_state(before)
         enter, forget, new, leave = self._gates_of(product)
         kept = self.recurrent_activation(forget) * memory
         memory = kept + self.recurrent_activation(enter) * self.activation(new)
         output = self.recurrent_activation(leave) * self.activation(memory)
         return output, [output, memory]
-
-    def _of_state(self, state: Any) -> Any:
-        return math_ops.matmul(state, self.recurrent_kernel)
 
     def _gates_of(self, product: Any) -> list[Any]:
         made: list[Any] = array_ops.split(product, 4, axis=1)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tfray.framework.graph import Tensor
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers import named_activations
@@ -20,6 +21,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.nn import nn_ops
+from tfray.ops.sparse.sparse_math_ops import sparse_tensor_dense_matmul
 
 
 class Dense(Layer):
@@ -91,12 +93,14 @@ class Dense(Layer):
             )
         super().build(input_shape)
 
-    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor | SparseTensor, **kwargs: Any) -> Any:
         if (inputs.shape.rank or 2) > 2:
             outputs = linalg_ops.tensordot(inputs, self.kernel, [[len(inputs.shape) - 1], [0]])
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         else:
-            outputs = linalg_ops.matmul(array_ops.cast(inputs, self.kernel.dtype), self.kernel)
+            given: Any = array_ops.cast(inputs, self.kernel.dtype)
+            is_sparse = isinstance(given, SparseTensor)
+            outputs = (sparse_tensor_dense_matmul if is_sparse else linalg_ops.matmul)(given, self.kernel)
         if self.use_bias:
             outputs = nn_ops.bias_add(outputs, self.bias)
         return self.activation(outputs)

@@ -432,22 +432,22 @@ class Layer(Described):
                     found[item] = None
         return list(found)
 
-    def __gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
+    def _gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
         inner = (each for layer in self._layers_within() for each in getattr(layer, attribute))
         return list(dict.fromkeys([*own, *inner]))
 
     @property
     def trainable_variables(self) -> list[Any]:
         """The variables that optimizers change, those of layers within this one included."""
-        return self.__gathered(_parts(self._trainable_weights), "trainable_variables") if self.trainable else []
+        return self._gathered(_parts(self._trainable_weights), "trainable_variables") if self.trainable else []
 
     @property
     def non_trainable_variables(self) -> list[Any]:
         """The variables that optimizers leave alone."""
         others = _parts(self._non_trainable_weights)
         if self.trainable:
-            return self.__gathered(others, "non_trainable_variables")
-        return self.__gathered([*_parts(self._trainable_weights), *others], "variables")
+            return self._gathered(others, "non_trainable_variables")
+        return list(dict.fromkeys([*_parts(self._trainable_weights), *self._gathered(others, "variables")]))
 
     @property
     def variables(self) -> list[Any]:
@@ -462,12 +462,12 @@ class Layer(Described):
     def losses(self) -> list[Tensor]:
         """Losses of regularizers and those that `add_loss` added, those of layers within this one included."""
         self._losses = [loss() if callable(loss) else loss for loss in self._losses]
-        return self.__gathered(self._losses, "losses")
+        return self._gathered(self._losses, "losses")
 
     @property
     def updates(self) -> list[Any]:
         """What `add_update` added, likewise; nothing of a layer that is not trainable."""
-        return self.__gathered(self._updates if self.trainable else [], "updates")
+        return self._gathered(self._updates if self.trainable else [], "updates")
 
     def get_losses_for(self, inputs: Structure) -> list[Tensor]:
         """Losses that depend on these inputs, or with None those that depend on none."""

@@ -159,6 +159,36 @@ class Generator:
             seed = self._next_seed(shape)
             return stateless_random_ops.stateless_truncated_normal(shape, seed, mean, stddev, dtype)
 
+    def binomial(
+        self,
+        shape: TensorLike,
+        counts: TensorLike,
+        probs: TensorLike,
+        dtype: DTypeLike = dtypes.int32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Draw how many of `counts` trials succeed, each with probability `probs`.
+
+        Args:
+            shape: Shape of the result.
+            counts: Numbers of trials, a scalar, or a vector for the first dimension of `shape`.
+            probs: Probabilities, likewise.
+            dtype: Dtype of the result, a number type.
+            name: Name of the operation.
+        """
+        sizes = index_tensor(shape)
+        with get_default_graph().name_scope(name or "binomial"):
+            below = array_ops.ones_like(sizes[1:])
+            rows = [
+                array_ops.reshape(each, array_ops.concat([array_ops.shape(each), below], 0))
+                if each.shape.rank
+                else each
+                for each in map(convert_to_tensor, (counts, probs))
+            ]
+            return stateless_random_ops.stateless_random_binomial(
+                sizes, self._next_seed(shape), rows[0], rows[1], dtype
+            )
+
     def uniform(
         self,
         shape: TensorLike,
@@ -201,6 +231,12 @@ class Generator:
         """Seeds for `count` calls of functions without state, int64 of shape ``[2, count]``."""
         keys = self.uniform_full_int([count], dtypes.int64)
         return array_ops.stack([keys, array_ops.zeros_like(keys)])
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """`count` new generators. Their numbers are independent of one another and of those of this one."""
+        keys = self.uniform_full_int([count], dtypes.int64)
+        counter = np.zeros(_state_size(self._algorithm) - 1, np.int64)
+        return [Generator.from_key_counter(key, counter, self._algorithm) for key in array_ops.unstack(keys, count)]
 
     def _checked(self, state: TensorLike) -> Tensor:
         tensor = convert_to_tensor(state, dtypes.int64)

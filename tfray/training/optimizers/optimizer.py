@@ -13,6 +13,7 @@ An optimizer is user-level code: it builds operations and has no part in running
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -56,6 +57,12 @@ class Optimizer:
         GATE_OP: The same. In TensorFlow 1 it keeps an update from changing a variable that another gradient still
             has to read; here a step reads the values from before its updates in any case.
         GATE_GRAPH: Use no gradient before all are computed.
+    """
+
+    _variables_scope: str | None = None
+    """The name scope of slots and other variables; they are then named after themselves, not after the optimizer.
+
+    None: the current variable scope.
     """
 
     GATE_NONE: Final = 0
@@ -281,16 +288,18 @@ class Optimizer:
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         """The slot `slot_name` of `var`, initialised to `val` and named after `op_name` when it is made."""
-        return self._slot(var, slot_name, lambda: slot_creator.create_slot(var, val, op_name))
+        named = self._slot_name(slot_name, op_name)
+        return self._slot(var, slot_name, lambda: slot_creator.create_slot(var, val, **named))
 
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
         """The slot `slot_name` of `var`, whose value `initializer` computes."""
+        named = self._slot_name(slot_name, op_name)
         return self._slot(
             var,
             slot_name,
-            lambda: slot_creator.create_slot_with_initializer(var, initializer, shape, dtype, op_name),
+            lambda: slot_creator.create_slot_with_initializer(var, initializer, shape, dtype, **named),
         )
 
     def _filled_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> Any:
@@ -303,7 +312,13 @@ class Optimizer:
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         """The slot `slot_name` of `var`, of zeros in its shape when it is made."""
-        return self._slot(var, slot_name, lambda: slot_creator.create_zeros_slot(var, op_name))
+        named = self._slot_name(slot_name, op_name)
+        return self._slot(var, slot_name, lambda: slot_creator.create_zeros_slot(var, **named))
+
+    def _slot_name(self, slot_name: str, op_name: str) -> dict[str, Any]:
+        if self._variables_scope is None:
+            return {"name": op_name}
+        return {"name": slot_name, "scope": self._variables_scope}
 
     def _slot(self, var: Any, slot_name: str, create: Callable[[], Any]) -> Any:
         slots = self._slot_dict(slot_name)
@@ -315,7 +330,8 @@ class Optimizer:
         """A variable of the optimizer that belongs to no variable in particular; made once per graph."""
         graph = colocate_with.graph
         if (name, graph) not in self._non_slots:
-            with graph.control_dependencies(None), state_ops.colocated_with(colocate_with.handle):
+            scope = nullcontext() if self._variables_scope is None else graph.name_scope(self._variables_scope)
+            with graph.control_dependencies(None), state_ops.colocated_with(colocate_with.handle), scope:
                 self._non_slots[name, graph] = Variable(initial_value, trainable=False, name=name)
         return self._non_slots[name, graph]
 

@@ -17,7 +17,9 @@ from tfray.ops.state import state_ops
 __all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
 
 
-def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:
+def create_slot(
+    primary: Any, val: Any, name: str, colocate_with_primary: bool = True, *, scope: str | None = None
+) -> Variable:
     """Make a slot that is initialised to `val`.
 
     Args:
@@ -25,15 +27,23 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
         val: The initial value.
         name: Name of the slot, under that of `primary`: ``weights/Momentum``; within the current variable scope.
         colocate_with_primary: Put it on the device of `primary`, not on that of the current scope.
+        scope: Where its name begins; the current variable scope when None.
 
     Returns:
         A variable that is saved with checkpoints and is not trainable.
     """
-    return _create(primary, lambda: convert_to_tensor(val), True, name, colocate_with_primary)
+    return _create(primary, lambda: convert_to_tensor(val), True, name, colocate_with_primary, scope)
 
 
 def create_slot_with_initializer(
-    primary: Any, initializer: Any, shape: ShapeLike, dtype: DTypeLike, name: str, colocate_with_primary: bool = True
+    primary: Any,
+    initializer: Any,
+    shape: ShapeLike,
+    dtype: DTypeLike,
+    name: str,
+    colocate_with_primary: bool = True,
+    *,
+    scope: str | None = None,
 ) -> Variable:
     """Make a slot whose value an initializer computes.
 
@@ -44,6 +54,7 @@ def create_slot_with_initializer(
         dtype: Dtype of the slot.
         name: Name of the slot, under that of `primary`.
         colocate_with_primary: Put it on the device of `primary`, not on that of the current scope.
+        scope: Where its name begins; the current variable scope when None.
     """
     static = TensorShape(shape)
     if static.is_fully_defined():
@@ -56,11 +67,17 @@ def create_slot_with_initializer(
         static.is_fully_defined(),
         name,
         colocate_with_primary,
+        scope,
     )
 
 
 def create_zeros_slot(
-    primary: Any, name: str, dtype: DTypeLike | None = None, colocate_with_primary: bool = True
+    primary: Any,
+    name: str,
+    dtype: DTypeLike | None = None,
+    colocate_with_primary: bool = True,
+    *,
+    scope: str | None = None,
 ) -> Variable:
     """Make a slot of zeros in the shape of `primary`.
 
@@ -69,6 +86,7 @@ def create_zeros_slot(
         name: Name of the slot, under that of `primary`.
         dtype: Dtype of the slot; that of `primary` when None.
         colocate_with_primary: Put it on the device of `primary`, not on that of the current scope.
+        scope: Where its name begins; the current variable scope when None.
     """
 
     def zeros() -> Any:
@@ -76,7 +94,7 @@ def create_zeros_slot(
             return array_ops.zeros(primary.shape, dtype or primary.dtype)
         return array_ops.zeros_like(_first_value(primary), dtype)
 
-    return _create(primary, zeros, primary.shape.is_fully_defined(), name, colocate_with_primary)
+    return _create(primary, zeros, primary.shape.is_fully_defined(), name, colocate_with_primary, scope)
 
 
 def _first_value(primary: Any) -> Any:
@@ -84,10 +102,12 @@ def _first_value(primary: Any) -> Any:
     return primary.initialized_value() if isinstance(primary, Variable) else primary
 
 
-def _create(primary: Any, initial_value: Any, validate_shape: bool, name: str, colocate: bool) -> Variable:
+def _create(
+    primary: Any, initial_value: Any, validate_shape: bool, name: str, colocate: bool, scope: str | None
+) -> Variable:
     graph = get_default_graph()
     owner = state_ops.colocated_with(_endpoint(primary)) if colocate else nullcontext()
-    scope = get_variable_scope().name
+    scope = (get_variable_scope().name if scope is None else scope).rstrip("/")
     owner_name = f"{scope}/{primary.op.name}/" if scope else f"{primary.op.name}/"
     with graph.control_dependencies(None), owner, graph.name_scope(None):
         slot = Variable(initial_value, trainable=False, validate_shape=validate_shape, name=f"{owner_name}{name}")
