@@ -587,3 +587,34 @@ def test_weights_of_a_model_with_weights_of_its_own():
     assert names(model.weights) == [*changed[:4], *kept[:2], "own", "fixed"]
     model.trainable = False
     assert names(model.non_trainable_weights) == ["own", *changed[:4], *kept]
+
+
+def test_states_that_layers_made_are_inputs():
+    """Descriptions are those that TensorFlow 1.15 gives, and make equal models."""
+    layers = tf.keras.layers
+    x, *states = (tf.keras.Input(shape, name=name) for name, shape in {"x": [4, 3], "h": [2], "c": [2]}.items())
+    lstm = layers.LSTM(2, return_state=True, name="lstm")
+    both = layers.Bidirectional(layers.GRU(2, return_sequences=True), name="both")
+    model = tf.keras.Model([x, *states], [*lstm(x, initial_state=states), both([x, *states])])
+    assert [tensor.op.name for tensor in lstm.input] == ["x", "h", "c"]
+    nodes = {layer["name"]: layer["inbound_nodes"] for layer in model.get_config()["layers"]}
+    assert nodes["lstm"] == [[["x", 0, 0, {}], ["h", 0, 0, {}], ["c", 0, 0, {}]]]
+    unnamed = {"initial_state": None, "constants": None}
+    assert nodes["both"] == [[[name, 0, 0, unnamed] for name in "xhc"]]
+    again = tf.keras.Model.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    values = [np.random.default_rng(4).normal(size=[5, *tensor.shape.as_list()[1:]]) for tensor in [x, *states]]
+    for expected, found in zip(model.predict(values), again.predict(values), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_states_that_are_no_outputs_of_layers_are_arguments():
+    x = tf.keras.Input([4, 3], batch_size=5)
+    layer = tf.keras.layers.GRU(2)
+    model = tf.keras.Model(x, layer(x, initial_state=tf.ones([5, 2])))
+    assert layer.input is x
+    value = np.random.default_rng(5).normal(size=[5, 4, 3]).astype(np.float32)
+    state = tf.constant(np.ones([5, 2], np.float32))
+    for step in range(4):
+        _, state = layer.cell(tf.constant(value[:, step]), state)
+    np.testing.assert_allclose(model.predict(value), tf.keras.backend.get_value(state), rtol=1e-5)

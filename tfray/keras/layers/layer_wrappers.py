@@ -9,7 +9,7 @@ from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import tensor_functions
-from tfray.keras.layers.recurrent_cells import build_cell
+from tfray.keras.layers.recurrent_cells import TakesStates, build_cell
 from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
@@ -116,7 +116,7 @@ def _examples_as_steps(tensor: Tensor, like: Tensor) -> Tensor:
 _MODES = ("sum", "mul", "ave", "concat", None)
 
 
-class Bidirectional(Wrapper):
+class Bidirectional(TakesStates, Wrapper):
     """A recurrent layer over sequences, and one like it over the same sequences from their ends.
 
     Args:
@@ -132,6 +132,7 @@ class Bidirectional(Wrapper):
     """
 
     supports_masking = True
+    _names_both = True
 
     def __init__(
         self,
@@ -159,20 +160,11 @@ class Bidirectional(Wrapper):
         if self.batch_input_shape is None:
             self.batch_input_shape = layer.batch_input_shape
 
-    def __call__(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
-        """The outputs; `initial_state` has the states of the one layer, and then those of the other."""
-        if isinstance(inputs, list):
-            inputs, *rest = inputs
-            initial_state = rest or initial_state
-        if initial_state is not None:
-            kwargs["initial_state"] = initial_state
-        if constants is not None:
-            kwargs["constants"] = constants
-        return super().__call__(inputs, **kwargs)
-
     def call(  # type: ignore[override]
         self, inputs: Any, training: Any = None, mask: Any = None, initial_state: Any = None, constants: Any = None
     ) -> Any:
+        mask = None if mask is None else nest.flatten(mask)[0]
+        inputs, initial_state, constants = self._parted(inputs, initial_state, constants)
         own: list[dict[str, Any]] = [{"training": training, "mask": mask, "constants": constants} for _ in range(2)]
         if initial_state is not None:
             states = list(initial_state)

@@ -7,15 +7,16 @@ and a list of the new states.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self
 
 from tfray.framework import nest
-from tfray.framework.graph import get_default_graph
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras.backend import learning_phase
 from tfray.library.layers.keras_layer import Layer
+from tfray.library.layers.layer_history import history
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.ops.arrays import array_ops
@@ -148,3 +149,60 @@ def _drawn(like: Any, rate: float, training: Any, count: int) -> Any:
     ones, training = array_ops.ones_like(like), learning_phase() if training is None else training
     masks = [smart_cond(training, lambda: nn_ops.dropout(ones, rate=rate), lambda: ones) for _ in range(count)]
     return masks if count > 1 else masks[0]
+
+
+class TakesStates(Layer):
+    """A layer that takes initial states and constants by name, or behind its inputs in a list.
+
+    Where they are outputs of layers, they are inputs of this one, as they are in a model's description.
+    """
+
+    _constant_count = 0
+    _constant_shapes: Sequence[Any] = ()
+    _names_both = False  # the description of a call has the names, too
+
+    def __call__(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
+        """The outputs; see the class for the arguments."""
+        inputs, initial_state, constants = self._parted(inputs, initial_state, constants)
+        constants = [constants] if isinstance(constants, Tensor) else constants
+        if constants is not None:
+            self._constant_shapes = [tuple(constant.shape.as_list()) for constant in constants]
+            self._constant_count = len(constants)
+        named = {"initial_state": initial_state, "constants": constants}
+        further = [each for value in named.values() if value is not None for each in nest.flatten(value)]
+        if further and all(isinstance(each, Tensor) and each in history() for each in further):
+            inputs, named = [inputs, *further], dict.fromkeys(named) if self._names_both else {}
+        else:
+            named = {name: value for name, value in named.items() if value is not None}
+        return super().__call__(inputs, **kwargs, **named)
+
+    def _parted(self, inputs: Any, initial_state: Any, constants: Any) -> tuple[Any, Any, Any]:
+        if not isinstance(inputs, list):
+            return inputs, initial_state, constants
+        if self._constant_count:
+            inputs, constants = inputs[: -self._constant_count], inputs[-self._constant_count :]
+        return inputs[0], inputs[1:] or initial_state, constants
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; and how many constants it was called with, if any."""
+        own = super().get_config()
+        return {**own, "num_constants": self._constant_count} if self._constant_count else own
+
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {*super()._known_arguments(), "num_constants"}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
+        """What `get_config` describes, made anew."""
+        settings = dict(config)
+        count = settings.pop("num_constants", 0)
+        made = super().from_config(settings, custom_objects)
+        made._constant_count = count
+        return made
+
+
+def first_of(shape: Any) -> Any:
+    """The shape of the inputs, of a list of it and those of states and constants."""
+    is_list = isinstance(shape, list) and isinstance(shape[0], (list, tuple, dict, TensorShape))
+    return shape[0] if is_list else shape

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tfray.framework import nest
-from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, backend, constraints, initializers, regularizers
 from tfray.keras.backend import learning_phase
-from tfray.keras.layers.recurrent_cells import DropoutMasks, build_cell, first_states, output_size, run_cell, size_shape
+from tfray.keras.layers.recurrent_cells import (
+    DropoutMasks,
+    TakesStates,
+    build_cell,
+    first_of,
+    first_states,
+    output_size,
+    run_cell,
+    size_shape,
+)
 from tfray.keras.step_loop import rnn
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
@@ -359,7 +367,7 @@ def _check_cell(cell: Any) -> None:
         )
 
 
-class RNN(Layer):
+class RNN(TakesStates):
     """A cell over sequences, ``[batch, time, ...]``, or over a tuple or dictionary of such tensors.
 
     Where the mask of the inputs is False, states and outputs stay what they were in the step before. With
@@ -411,8 +419,6 @@ class RNN(Layer):
         self.stateful, self.unroll, self.time_major = stateful, unroll, time_major
         self.zero_output_for_mask = zero_output_for_mask
         self._kept_states: list[Variable] = []
-        self._constant_shapes: list[Any] = []
-        self._constant_count = 0
         self._batch_size: int | None = None
 
     @property
@@ -420,23 +426,8 @@ class RNN(Layer):
         """The variables that keep the states of a stateful layer."""
         return self._kept_states or [None] * len(nest.flatten(self.cell.state_size))
 
-    def __call__(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
-        """The outputs; see the class for the arguments."""
-        constants = [constants] if isinstance(constants, Tensor) else constants
-        if isinstance(inputs, list):
-            count = self._constant_count
-            inputs, constants = (inputs[:-count], inputs[-count:]) if count else (inputs, constants)
-            initial_state = inputs[1:] or initial_state
-            inputs = inputs[0]
-        if constants is not None:
-            kwargs["constants"] = constants
-            self._constant_shapes = [tuple(constant.shape.as_list()) for constant in constants]
-            self._constant_count = len(constants)
-        if initial_state is not None:
-            kwargs["initial_state"] = initial_state
-        return super().__call__(inputs, **kwargs)
-
     def build(self, input_shape: Any) -> None:
+        input_shape = first_of(input_shape)
         first = _first_shape(input_shape).as_list()
         self._batch_size = first[1 if self.time_major else 0]
         build_cell(self, self.cell, _map_shapes(self._step_shape, input_shape), self._constant_shapes)
@@ -459,6 +450,7 @@ class RNN(Layer):
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None, constants: Any = None
     ) -> Any:
         mask = None if mask is None else nest.flatten(mask)[0]
+        inputs, initial_state, constants = self._parted(inputs, initial_state, constants)
         training = learning_phase() if training is None else training
         if initial_state is None:
             initial_state = self._kept_states if self.stateful else self.get_initial_state(inputs)
@@ -513,24 +505,11 @@ class RNN(Layer):
         return [outputs, *states] if self.return_state else outputs
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer; and how many constants it was called with, if any."""
+        """The arguments that make an equal layer, and how many constants it was called with, if any."""
         own = super().get_config()
         if "cell" in own:
             own["cell"] = self.cell  # one, where there was a list of them
-        return {**own, "num_constants": self._constant_count} if self._constant_count else own
-
-    @classmethod
-    def _known_arguments(cls) -> set[str]:
-        return {*super()._known_arguments(), "num_constants"}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
-        """What `get_config` describes, made anew."""
-        settings = dict(config)
-        count = settings.pop("num_constants", 0)
-        made = super().from_config(settings, custom_objects)
-        made._constant_count = count
-        return made
+        return own
 
     def reset_states(self, states: Any = None) -> None:
         """Set the states of a stateful layer: to zeros, or to arrays, one for each part.
