@@ -515,12 +515,6 @@ def test_utilities():
     assert keras.activations.get(None)(3) == 3
 
 
-def test_a_line_for_each_epoch(capsys):
-    classifier().fit(*blobs(), epochs=2)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 and lines[1].startswith("Epoch 2/2 - loss: ")
-
-
 @pytest.mark.parametrize(
     ("build", "words"),
     [

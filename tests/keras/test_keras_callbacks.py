@@ -178,9 +178,19 @@ def test_bars(capsys):
 
 
 def test_bars_of_epochs(capsys):
-    fitted(callbacks.ProgbarLogger("steps"), epochs=2, validate=False)
-    shown = capsys.readouterr().out
-    assert "Epoch 2/2" in shown and "2/2 [" in shown and "loss: " in shown
+    """The mean counts what the last batch had too; nothing is shown where ``verbose`` is 0, as in TensorFlow."""
+    for verbose in (1, 0):
+        logger = callbacks.ProgbarLogger("steps")
+        logger.set_params({"verbose": verbose, "epochs": 2, "steps": 2})
+        logger.on_epoch_begin(1)
+        for batch, loss in enumerate((1.0, 2.0)):
+            logger.on_batch_end(batch, {"size": 3, "loss": loss})
+        logger.on_epoch_end(1, {"loss": 1.5})
+        shown = capsys.readouterr().out
+        if verbose:
+            assert shown.startswith("Epoch 2/2\n") and "2/2 [" in shown and shown.endswith(" - loss: 1.5000\n")
+        else:
+            assert shown == ""
     with pytest.raises(ValueError, match="Unknown `count_mode`"):
         callbacks.ProgbarLogger("batches")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -363,3 +365,91 @@ def test_sparse_inputs():
     np.testing.assert_allclose(model.predict(given), [[3], [3], [4]])
     with pytest.raises(ValueError, match="no ragged inputs"):
         keras.Input((4,), ragged=True)
+
+
+def test_what_was_trainable_when_a_model_was_compiled_is_trained():
+    """A GAN's discriminator is compiled, and then held still within the model that trains the generator."""
+    judge = keras.Sequential([keras.layers.Dense(1, "sigmoid", input_shape=(2,), name="judge")])
+    judge.compile(keras.optimizers.SGD(0.5), "binary_crossentropy")
+    judge.trainable = False
+    maker = keras.Sequential([keras.layers.Dense(2, input_shape=(1,), name="maker")])
+    both = keras.Sequential([maker, judge])
+    both.compile(keras.optimizers.SGD(0.5), "binary_crossentropy")
+
+    def changed(model, x, y):
+        before = [*judge.get_weights(), *maker.get_weights()]
+        model.train_on_batch(x, y)
+        after = [*judge.get_weights(), *maker.get_weights()]
+        return [not np.array_equal(old, new) for old, new in zip(before, after, strict=True)]
+
+    for _ in range(2):
+        assert changed(judge, np.ones((4, 2)), np.zeros(4)) == [True, True, False, False]
+        assert changed(both, np.ones((4, 1)), np.ones(4)) == [False, False, True, True]
+    assert not judge.trainable and judge.trainable_weights == []
+    judge.compile(keras.optimizers.SGD(0.5), "binary_crossentropy")
+    assert changed(judge, np.ones((4, 2)), np.zeros(4)) == [False] * 4
+
+
+@pytest.mark.parametrize("kind", ["sequence", "dataset", "endless dataset"])
+def test_validation_begins_anew(kind):
+    x = np.arange(20, dtype=np.float32).reshape(10, 2)
+    y = x.sum(1, keepdims=True)
+
+    class Batches(keras.utils.Sequence):
+        def __len__(self):
+            return 5
+
+        def __getitem__(self, index):
+            return x[2 * index : 2 * index + 2], y[2 * index : 2 * index + 2]
+
+    data = Batches() if kind == "sequence" else tf.data.Dataset.from_tensor_slices((x, y)).batch(2)
+    data = data.repeat() if kind == "endless dataset" else data
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), kernel_initializer="zeros")])
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    found = model.fit(x, y, epochs=3, verbose=0, validation_data=data, validation_steps=2).history["val_loss"]
+    np.testing.assert_allclose(found, [np.mean(y[:4] ** 2)] * 3, rtol=1e-6)
+
+
+def test_the_loss_of_a_model_that_was_compiled():
+    """Programs compute norms of its gradients, fed as a step is."""
+    x = np.random.default_rng(0).normal(size=[6, 3])
+    model = keras.Sequential([keras.layers.Dense(4, "softmax", input_shape=(3,), kernel_regularizer="l2")])
+    with pytest.raises(RuntimeError, match="compile"):
+        _ = model.total_loss
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    y = np.array([0, 1, 2, 3, 0, 1])
+    gradients = keras.backend.gradients(model.total_loss, model.trainable_weights)
+    function = keras.backend.function(model._feed_inputs + model._feed_targets, [model.total_loss, *gradients])
+    loss, of_kernel, of_bias = function([x, y[:, None]])
+    kernel, _ = model.get_weights()
+    scores = x @ kernel
+    shares = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    expected = -np.log(shares[np.arange(6), y]).mean() + 0.01 * (kernel**2).sum()
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
+    wrong = (shares - np.eye(4)[y]) / 6
+    np.testing.assert_allclose(of_kernel, x.T @ wrong + 0.02 * kernel, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(of_bias, wrong.sum(0), rtol=1e-4, atol=1e-6)
+    assert model.fit(x, y, epochs=1, verbose=0).history["loss"][0] == pytest.approx(loss, rel=1e-5)
+
+
+def test_what_training_shows(capsys):
+    """The words of TensorFlow 1.15: a bar for each epoch, or a line, or nothing."""
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    model.compile("sgd", "mse", metrics=["mae"])
+    model.fit(X, Y, epochs=2, batch_size=4, validation_data=(X[:5], Y[:5]))
+    first, *epochs = capsys.readouterr().out.split("\n")
+    assert first == "Train on 6 samples, validate on 5 samples"
+    assert epochs[::2] == ["Epoch 1/2", "Epoch 2/2", ""] and "4/6 [===================>" in epochs[1]
+    assert "6/6 [==============================] - " in epochs[3] and "/sample - loss: " in epochs[3]
+    history = model.fit(X, Y, verbose=2, batch_size=4, shuffle=False).history
+    shown = " - ".join(f"{name}: {values[0]:.4f}" for name, values in history.items())
+    assert re.fullmatch(rf"Train on 6 samples\n6/6 - \d+s - {shown}\n", capsys.readouterr().out)
+    model.evaluate(X, Y)
+    model.predict(X, verbose=1)
+    evaluated, predicted, _ = capsys.readouterr().out.split("\n")
+    assert "/sample - loss: " in evaluated and predicted.endswith("/sample")
+    model.fit(tf.data.Dataset.from_tensor_slices((X, Y)).batch(3).repeat(), steps_per_epoch=3)
+    assert capsys.readouterr().out.startswith("Train on 3 steps\n")
+    model.fit(X, Y, verbose=0)
+    model.evaluate(X, Y, verbose=0)
+    assert capsys.readouterr().out == ""

@@ -46,25 +46,28 @@ class BatchSource:
             tensors: a pair of inputs and targets, of which each step takes new values.
         steps: Batches of an epoch, rounded up. All when None, of a sequence or of a dataset, which then begins anew.
         shuffle: Take the batches of a sequence in random order.
+        anew: Begin each epoch with the first batch, where the source can do that.
 
     Raises:
         ValueError: `steps` is None, and the source does not say where an epoch ends.
     """
 
-    def __init__(self, source: Any, steps: float | None, shuffle: bool) -> None:
+    def __init__(self, source: Any, steps: float | None, shuffle: bool, anew: bool = False) -> None:
         sizes = isinstance(source, Sequence)
         if steps is None and not (sizes or isinstance(source, Dataset)):
             raise ValueError("a generator, an iterator or tensors have no end: say how many steps an epoch has")
         self.steps = len(source) if sizes and steps is None else None if steps is None else math.ceil(steps)
         self._begin = _beginner(source, shuffle)
-        self._going_on = None if self.steps is None else self._begin()
+        self._anew = anew and isinstance(source, (Sequence, Dataset))
+        self._going_on = None if self.steps is None or self._anew else self._begin()
 
     def epoch(self) -> Iterator[Any]:
         """The batches of an epoch: fewer than were asked for when there are no more."""
-        if self._going_on is None:
-            yield from self._begin()
+        batches = self._begin() if self._going_on is None else self._going_on
+        if self.steps is None:
+            yield from batches
             return
-        for _, batch in zip(range(self.steps or 0), self._going_on, strict=False):
+        for _, batch in zip(range(self.steps), batches, strict=False):
             yield batch
 
 

@@ -284,22 +284,36 @@ class ProgbarLogger(Callback):
         self.use_steps, self.stateful_metrics = count_mode == "steps", set(stateful_metrics or ())
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.seen = 0
-        print(f"Epoch {epoch + 1}/{self.params['epochs']}")
-        target = self.params["steps" if self.use_steps else "samples"]
+        verbose, epochs = self.params.get("verbose", 1), self.params.get("epochs", 1)
+        if verbose and epochs > 1:
+            print(f"Epoch {epoch + 1}/{epochs}")
+        self.seen, self._last = 0, list[tuple[str, Any]]()
         self.progbar = Progbar(
-            target, stateful_metrics=self.stateful_metrics, unit_name="step" if self.use_steps else "sample"
+            self.params.get("steps" if self.use_steps else "samples"),
+            verbose=verbose,
+            stateful_metrics=self.stateful_metrics,
+            unit_name="step" if self.use_steps else "sample",
         )
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         logs = logs or {}
         self.seen += 1 if self.use_steps else logs.get("size", 0)
-        values = [(name, value) for name, value in logs.items() if name not in ("batch", "size")]
+        self._last = [(name, value) for name, value in logs.items() if name not in ("batch", "size")]
         if self.progbar.target is None or self.seen < self.progbar.target:
-            self.progbar.update(self.seen, values)
+            self.progbar.update(self.seen, self._last)
+            self._last = []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.progbar.update(self.seen, list((logs or {}).items()))
+        if self.progbar.target is None:
+            self.progbar.target = self.seen
+        self.progbar.update(self.seen, [*self._last, *(logs or {}).items()])
+
+
+def bar_of(params: dict[str, Any]) -> ProgbarLogger:
+    """The bar that shows how far training is, or an evaluation, whose parameters these are."""
+    made = ProgbarLogger("steps" if params.get("samples") is None else "samples")
+    made.set_params(params)
+    return made
 
 
 class _Best:

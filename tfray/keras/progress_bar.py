@@ -56,7 +56,8 @@ class Progbar:
             return
         if self.verbose == 1 and now - self._printed_at < self.interval and not is_last:
             return
-        text = (self._bar(current) if self.verbose == 1 else "") + self._spent(current, now, is_last) + self._numbers()
+        bar = self._bar(current) + self._spent(current, now, is_last)
+        text = (bar if self.verbose == 1 else f"{current}/{self.target} - {now - self._start:.0f}s") + self._numbers()
         erased = "\b" * self._length + "\r" if self.verbose == 1 and self._length else ""
         sys.stdout.write(erased + text.ljust(self._length) + ("\n" if is_last else ""))
         sys.stdout.flush()
@@ -77,7 +78,9 @@ class Progbar:
         per_step = (now - self._start) / max(current, 1)
         if self.target is not None and not is_last:
             return f" - ETA: {per_step * (self.target - current):.0f}s"
-        shown = f"{per_step:.0f}s" if per_step >= 1 else f"{per_step * 1e3:.0f}ms"
+        units = (("s", 1), ("ms", 1e3), ("us", 1e6))
+        unit, factor = next((each for each in units if per_step * each[1] >= 1), units[-1])
+        shown = f"{per_step * factor:.0f}{unit}"
         return f" - {now - self._start:.0f}s {shown}/{self.unit_name}"
 
     def _numbers(self) -> str:

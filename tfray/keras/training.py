@@ -19,23 +19,28 @@ from tfray.keras import metrics as keras_metrics
 from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
-from tfray.keras.callbacks import Callback, CallbackList, History
+from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, bar_of
 from tfray.keras.settings import floatx
+from tfray.keras.trainable_states import given_states, trainable_states
 from tfray.keras.training_data import (
     Batch,
     arrays_of,
     check_count,
     check_fits,
     cut,
+    expected_shape,
     feeds_of,
     for_outputs,
+    means,
     metrics_of,
     one_or_list,
+    said_first,
     shaped,
     sliced,
     weights_for,
     weights_of,
 )
+from tfray.library.input.datasets import Dataset
 from tfray.library.layers.layer_history import mask_of
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -96,6 +101,7 @@ class Trainable:
         self.__running_places: list[int] = []
         self.__totals: np.ndarray | None = None
         self.__metrics: list[Any] | None = None
+        self.__compiled_states: dict[Any, bool] = {}
 
     def compile(
         self,
@@ -139,6 +145,7 @@ class Trainable:
         self._sample_weight_mode = sample_weight_mode
         self._target_tensors = target_tensors
         self.__heads = self.__numbers = self.__train_op = self.__totals = self.__metrics = None
+        self.__compiled_states = trainable_states(self)
         if not self.outputs:  # these say what there is to be checked
             for each in nest.flatten(loss):
                 keras_losses.get(each)
@@ -161,9 +168,28 @@ class Trainable:
         """Where the training step takes its targets; empty while there is no such step."""
         return [head.target for head in self.__fed_heads()] if self.__train_op is not None else []
 
+    @property
+    def total_loss(self) -> Tensor:
+        """What training makes smaller, a scalar: the losses of all outputs, and those that layers add.
+
+        Raises:
+            RuntimeError: The model has not been compiled.
+        """
+        fed = self.__fed_heads()
+        return self.__prepare([expected_shape(head.loss, self.outputs[head.place]) for head in fed])[0]
+
+    @property
+    def _feed_inputs(self) -> list[Tensor]:
+        """What a step is fed: inputs, and targets. Weights of examples are 1 by default."""
+        return self.__fed_inputs()
+
+    @property
+    def _feed_targets(self) -> list[Tensor]:
+        return [head.target for head in self.__fed_heads()] if self.total_loss is not None else []
+
     def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
         """Make the training step for targets like these arrays, and with it the optimizer's variables."""
-        self.__prepare(targets)
+        self.__prepare(map(np.shape, targets))
         self.__training_step()
 
     # -- outputs, losses and metrics --------------------------------------------------------------
@@ -241,18 +267,18 @@ class Trainable:
 
     # -- graph -----------------------------------------------------------------------------------
 
-    def __prepare(self, targets: Sequence[np.ndarray]) -> list[Tensor]:
-        """Loss and metrics, built for targets like these arrays when they are first asked for."""
+    def __prepare(self, shapes: Iterable[Sequence[int | None]]) -> list[Tensor]:
+        """Loss and metrics, built for targets of these shapes when they are first asked for."""
         if self.__numbers is not None:
             return self.__numbers
-        heads, given = self.__trained_heads(), iter(targets)
+        heads, given = self.__trained_heads(), iter(shapes)
         if not heads and not self.losses:
             raise ValueError("The model cannot be compiled because it has no loss to optimize.")
         with get_default_graph().name_scope(f"{self.name}_training"):
             for head in heads:
                 head.output = self.outputs[head.place]
                 if head.is_fed:
-                    shape = [None, *next(given).shape[1:]]
+                    shape = [None, *next(given)[1:]]
                     dtype = head.output.dtype if head.output.dtype.is_floating else floatx()
                     head.target = placeholder(dtype, shape, name=f"{head.name}_target")
                 else:
@@ -293,10 +319,13 @@ class Trainable:
     def __training_step(self) -> Any:
         if self.__train_op is None:
             assert self.__numbers is not None
-            variables = self.trainable_variables
-            with get_default_graph().name_scope("training"):
-                steps = self._updates_for(self.__numbers[0], variables) if variables else []
-            self.__train_op = grouping_ops.group(*steps, *self.updates)
+            # What was trainable when the model was compiled is trained, as in TensorFlow: the discriminator of a GAN is
+            # compiled first, and then held still within the model that trains the generator.
+            with given_states(self, self.__compiled_states):
+                variables = self.trainable_variables
+                with get_default_graph().name_scope("training"):
+                    steps = self._updates_for(self.__numbers[0], variables) if variables else []
+                self.__train_op = grouping_ops.group(*steps, *self.updates)
         return self.__train_op
 
     def _updates_for(self, loss: Tensor, variables: Sequence[Any]) -> list[Any]:
@@ -333,14 +362,14 @@ class Trainable:
         return self.__on_batch(self.__standardized(x, y, sample_weight, None), False, reset_metrics)
 
     def __on_batch(self, batch: Batch, training: bool, reset_metrics: bool) -> Any:
-        self.__prepare(batch[1])
+        self.__prepare(map(np.shape, batch[1]))
         if reset_metrics:
             self.reset_metrics()
         values = self.__run_batch(*batch, training)
         totals = self.__added(values)
         if reset_metrics:
             self.reset_metrics()
-        return one_or_list([float(values[0]), *_means(totals)[1:]])
+        return one_or_list([float(values[0]), *means(totals)[1:]])
 
     def __added(self, values: np.ndarray) -> np.ndarray:
         """What metrics have summed up, with one batch more."""
@@ -394,7 +423,7 @@ class Trainable:
 
     def __run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> np.ndarray:
         """The loss, and for each metric its sum and how much it is of."""
-        numbers = self.__prepare(targets)
+        numbers = self.__prepare(map(np.shape, targets))
         made = self.__training_step() if training else self.state_updates
         heads = self.__fed_heads()
         feeds = {
@@ -437,7 +466,7 @@ class Trainable:
             y: Targets likewise; None for batches, and where nothing is fed.
             batch_size: Examples in a step; 32 when None.
             epochs: How often to go over all examples, counted from 0.
-            verbose: 0 to print nothing, else a line for each epoch.
+            verbose: 0 to print nothing, 1 for a bar, 2 for a line for each epoch.
             callbacks: See ``tf.keras.callbacks``.
             validation_split: Fraction of the examples, from the end, to evaluate with after each epoch.
             validation_data: Inputs, targets and possibly weights to evaluate with, instead.
@@ -477,11 +506,18 @@ class Trainable:
             samples = len([*inputs, *targets][0]) if inputs or targets else math.ceil(steps_per_epoch or 0) * size
             steps = math.ceil(samples / size if steps_per_epoch is None else steps_per_epoch)
             epoch_batches = functools.partial(sliced, inputs, targets, weights, size, shuffle, steps)
-        validation = None if validation_data is None else self.__evaluation(validation_data, size, validation_steps)
+        validation, *counts = (
+            (None, None, None)
+            if validation_data is None
+            else self.__evaluation(validation_data, size, validation_steps)
+        )
         record = History()
         params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
         params["do_validation"] = validation is not None
         self.history = record
+        bar = bar_of(params)
+        if verbose and (samples is not None or isinstance(x, Dataset)):
+            print(said_first(params, counts))
         listeners = CallbackList([*(callbacks or ()), record], self, params)
         self.stop_training = False
         first_batches = epoch_batches()
@@ -490,7 +526,9 @@ class Trainable:
         listeners.call("on_train_begin", {})
         for epoch in range(initial_epoch, epochs):
             listeners.call("on_epoch_begin", epoch, {})
-            logs, made = self.__over(first_batches if epoch == initial_epoch else epoch_batches(), "train", listeners)
+            bar.on_epoch_begin(epoch)
+            batches = first_batches if epoch == initial_epoch else epoch_batches()
+            logs, made = self.__over(batches, "train", listeners, bar if verbose else None)
             if not self.stop_training and steps is not None and made < steps and samples is None:
                 logging.warning("model %r was to train for %d steps, and there were %d batches", self.name, steps, made)
                 self.stop_training = True
@@ -502,9 +540,7 @@ class Trainable:
                 listeners.call("on_test_end", {})
                 logs |= {f"val_{name}": value for name, value in found.items()}
             listeners.call("on_epoch_end", epoch, logs)
-            if verbose:
-                numbers = " - ".join(f"{name}: {value:.4f}" for name, value in logs.items())
-                print(f"Epoch {epoch + 1}/{epochs} - {numbers}")
+            bar.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
         listeners.call("on_train_end", {})
@@ -512,14 +548,19 @@ class Trainable:
 
     def __evaluation(
         self, data: Any, size: int, steps: float | None, sample_weight: Any = None
-    ) -> Callable[[], Iterator[Batch]]:
-        """A function that gives the batches of an evaluation, from a source or from arrays."""
+    ) -> tuple[Callable[[], Iterator[Batch]], int | None, int | None]:
+        """A function that gives the batches of an evaluation, from a source or from arrays; how many examples, steps.
+
+        Either number is None where it is not known.
+        """
         if is_source(data):
-            return functools.partial(self.__taken, BatchSource(data, steps, False), None)
+            source = BatchSource(data, steps, False, anew=True)
+            return functools.partial(self.__taken, source, None), None, source.steps
         x, y, *weights = data
         arrays = self.__standardized(x, y, weights[0] if weights else sample_weight, None)
         count = None if steps is None else math.ceil(steps)
-        return functools.partial(sliced, *arrays, size, False, count)
+        samples = len([*arrays[0], *arrays[1]][0]) if steps is None and (arrays[0] or arrays[1]) else None
+        return functools.partial(sliced, *arrays, size, False, count), samples, count
 
     def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[Batch]:
         for batch in source.epoch():
@@ -534,20 +575,25 @@ class Trainable:
         self._prepare_training(first[1])
         return itertools.chain([first], batches)
 
-    def __over(self, batches: Iterator[Batch], mode: str, listeners: CallbackList) -> tuple[dict[str, float], int]:
+    def __over(
+        self, batches: Iterator[Batch], mode: str, listeners: CallbackList, bar: ProgbarLogger | None = None
+    ) -> tuple[dict[str, float], int]:
         """Means of loss and metrics over batches, and how many batches there were."""
         total, count, made = 0.0, 0, 0
         for index, (inputs, targets, weights) in enumerate(batches):
             size = len([*inputs, *targets][0]) if inputs or targets else 1
             listeners.call(f"on_{mode}_batch_begin", index, {"batch": index, "size": size})
             if index == 0:
-                self.__prepare(targets)
+                self.__prepare(map(np.shape, targets))
                 self.reset_metrics()
             values = self.__run_batch(inputs, targets, weights, mode == "train")
-            found = [float(values[0]), *_means(self.__added(values))[1:]]
+            found = [float(values[0]), *means(self.__added(values))[1:]]
             total, count, made = total + found[0] * size, count + size, made + 1
             named = dict(zip(self.metrics_names, found, strict=True))
             listeners.call(f"on_{mode}_batch_end", index, {"batch": index, "size": size, **named})
+            if bar is not None:
+                bar.progbar.stateful_metrics.update(self.metrics_names[1:])
+                bar.on_batch_end(index, {"size": size, **named})
             if mode == "train" and self.stop_training:
                 break
         if not made:
@@ -571,10 +617,13 @@ class Trainable:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
         refuse_batch_size(x, batch_size)
         data = x if is_source(x) and y is None else (x, y)
-        batches = self.__evaluation(data, batch_size or 32, steps, sample_weight)
-        listeners = CallbackList(callbacks or (), self, {"batch_size": batch_size, "steps": steps, "verbose": verbose})
+        batches, samples, count = self.__evaluation(data, batch_size or 32, steps, sample_weight)
+        params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
+        listeners, bar = CallbackList(callbacks or (), self, params), bar_of(params)
         listeners.call("on_test_begin", {})
-        found = self.__over(batches(), "test", listeners)[0]
+        bar.on_epoch_begin(0)
+        found = self.__over(batches(), "test", listeners, bar if verbose else None)[0]
+        bar.on_epoch_end(0, found)
         listeners.call("on_test_end", {})
         return one_or_list(list(found.values()))
 
@@ -592,21 +641,27 @@ class Trainable:
         """The outputs for all examples: an array, or a list of one for each output; arguments as for `evaluate`."""
         refuse_batch_size(x, batch_size)
         batches: Iterator[Any]
+        count, samples = None if steps is None else math.ceil(steps), None
         if is_source(x):
-            batches = (parts_of(batch)[0] for batch in BatchSource(x, steps, False).epoch())
+            source = BatchSource(x, steps, False)
+            batches, count = (parts_of(batch)[0] for batch in source.epoch()), source.steps
         else:
-            count = None if steps is None else math.ceil(steps)
-            found = sliced(self.__given_inputs(x), [], [], batch_size or 32, False, count)
-            batches = (inputs for inputs, _, _ in found)
-        listeners = CallbackList(callbacks or (), self, {"batch_size": batch_size, "steps": steps, "verbose": verbose})
+            given = self.__given_inputs(x)
+            batches = (inputs for inputs, _, _ in sliced(given, [], [], batch_size or 32, False, count))
+            samples = len(given[0]) if given and steps is None else None
+        params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
+        listeners, bar = CallbackList(callbacks or (), self, params), bar_of(params)
         listeners.call("on_predict_begin", {})
+        bar.on_epoch_begin(0)
         parts = []
         for index, inputs in enumerate(batches):
-            given = nest.flatten(inputs)
-            logs = {"batch": index, "size": len(given[0]) if given else batch_size or 1}
+            arrays = nest.flatten(inputs)
+            logs = {"batch": index, "size": len(arrays[0]) if arrays else batch_size or 1}
             listeners.call("on_predict_batch_begin", index, logs)
             parts.append(self.predict_on_batch(inputs))
             listeners.call("on_predict_batch_end", index, {**logs, "outputs": parts[-1]})
+            bar.on_batch_end(index, {"size": logs["size"]})
+        bar.on_epoch_end(0)
         listeners.call("on_predict_end", {})
         if len(self.outputs) == 1:
             return np.concatenate(parts)
@@ -726,12 +781,6 @@ def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weigh
     values = values_of(keras_metrics.get(metric, loss, output), target, output)
     counts = importance(values, output, weights)
     return math_ops.reduce_sum(values * counts), math_ops.reduce_sum(array_ops.ones_like(values) * counts)
-
-
-def _means(numbers: np.ndarray) -> list[float]:
-    """The loss, and the metrics: each is a sum over how much it is of."""
-    metrics = [total / count if count else 0.0 for total, count in numbers[1:].reshape(-1, 2)]
-    return [float(numbers[0]), *map(float, metrics)]
 
 
 def _with_rank(tensor: Tensor, rank: int | None) -> Tensor:

@@ -132,6 +132,12 @@ def check_fits(target: np.ndarray, loss: Any, output: Tensor) -> None:
         )
 
 
+def expected_shape(loss: Any, output: Tensor) -> list[int | None]:
+    """The shape of the targets that a loss takes for an output, the batch in front."""
+    shape: list[int | None] = output.shape.as_list()
+    return [None] * len(shape) if _built_in(loss) == "sparse_categorical_crossentropy" else shape
+
+
 def weights_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
     """The weights of examples, or of classes, for each output that is trained."""
     if given is None:
@@ -209,3 +215,16 @@ def sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, st
 
 def one_or_list(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
+
+
+def means(numbers: np.ndarray) -> list[float]:
+    """The loss, and the metrics: each is a sum over how much it is of."""
+    metrics = [total / count if count else 0.0 for total, count in numbers[1:].reshape(-1, 2)]
+    return [float(numbers[0]), *map(float, metrics)]
+
+
+def said_first(params: Mapping[str, Any], counts: Sequence[int | None]) -> str:
+    """How much a run trains on, and validates on."""
+    unit, place = ("steps", 1) if params["samples"] is None else ("samples", 0)
+    also = "" if counts[place] is None else f", validate on {counts[place]} {unit}"
+    return f"Train on {params[unit]} {unit}{also}"

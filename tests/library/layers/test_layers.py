@@ -65,8 +65,10 @@ def test_layer_objects_share_their_variables():
     one, two, kernel = run([first, second, layer.kernel])
     np.testing.assert_allclose(one, ROWS @ kernel, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(two, 2 * one, rtol=1e-4, atol=1e-5)
-    with pytest.raises(AttributeError, match="called 2 times"):
-        _ = layer.output
+    assert layer.output is first and layer.input is x and layer.get_output_at(1) is second
+    layer(tf.constant(ROWS[:2]))
+    with pytest.raises(AttributeError, match="called with different shapes"):
+        _ = layer.output_shape
     assert other.output_shape == (5, 3)
 
 

@@ -601,13 +601,13 @@ class Layer(Described):
 
     @property
     def input(self) -> Any:
-        """The inputs of the only call."""
-        return self._only_call()[0]
+        """The inputs of the first call."""
+        return self._first_call()[0]
 
     @property
     def output(self) -> Any:
-        """The outputs of the only call."""
-        return self._only_call()[1]
+        """The outputs of the first call."""
+        return self._first_call()[1]
 
     @property
     def inbound_nodes(self) -> list[Node]:
@@ -634,12 +634,12 @@ class Layer(Described):
 
     @property
     def input_mask(self) -> Any:
-        """The mask of the inputs of the only call."""
+        """The mask of the inputs of the first call."""
         return nest.map_structure(mask_of, self.input)
 
     @property
     def output_mask(self) -> Any:
-        """The mask of the outputs of the only call."""
+        """The mask of the outputs of the first call."""
         return nest.map_structure(mask_of, self.output)
 
     def get_input_at(self, node_index: int) -> Any:
@@ -682,21 +682,19 @@ class Layer(Described):
             )
         return self._recorded_calls[number]
 
-    def _only_call(self) -> tuple[Any, Any]:
+    def _first_call(self) -> tuple[Any, Any]:
         if not self._recorded_calls:
-            raise AttributeError(f"Layer {self.name} was called 0 times: it has no inputs and no outputs yet")
-        if len(self._recorded_calls) > 1:
-            raise AttributeError(
-                f"Layer {self.name} was called {len(self._recorded_calls)} times: use `get_input_at(index)` and "
-                "`get_output_at(index)`"
-            )
+            raise AttributeError(f"Layer {self.name} is not connected: it has not been called")
         return self._recorded_calls[0]
 
     def _shapes_of_calls(self, part: int) -> Any:
         shapes = [nest.map_structure(sizes_of, call[part]) for call in self._recorded_calls]
-        if not shapes or any(shape != shapes[0] for shape in shapes):
-            return nest.map_structure(sizes_of, self._only_call()[part])
-        return shapes[0]
+        if any(shape != shapes[0] for shape in shapes):
+            raise AttributeError(
+                f"Layer {self.name} was called with different shapes: use `get_input_shape_at(index)` and "
+                "`get_output_shape_at(index)`"
+            )
+        return nest.map_structure(sizes_of, self._first_call()[part])
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, with weights of its own."""
