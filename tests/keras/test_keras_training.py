@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -453,3 +454,25 @@ def test_what_training_shows(capsys):
     model.fit(X, Y, verbose=0)
     model.evaluate(X, Y, verbose=0)
     assert capsys.readouterr().out == ""
+
+
+def test_a_description_that_tensorflow_wrote():
+    """It tells by which versions it was written, as that of `to_json` does."""
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    told = json.loads(model.to_json())
+    assert (told["backend"], told["class_name"], told["keras_version"]) == ("tensorflow", "Sequential", "2.2.4-tf")
+    again = keras.models.model_from_json(json.dumps({**told, "keras_version": "2.1.6-tf"}))
+    assert again.count_params() == 8
+
+
+def test_callbacks_are_told_of_the_metrics():
+    told = {}
+
+    class Told(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            told.update(self.params)
+
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    model.compile("sgd", "mse", metrics=["mae"])
+    model.fit(X, Y, verbose=0, validation_split=0.5, callbacks=[Told()])
+    assert told["metrics"] == ["loss", "mae", "val_loss", "val_mae"] and told["samples"] == 3

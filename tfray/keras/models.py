@@ -425,7 +425,7 @@ class Model(Trainable, Layer):
 
     def to_json(self, **kwargs: Any) -> str:
         """The description of the model as text, for `tf.keras.models.model_from_json`; `kwargs` go to `json.dumps`."""
-        return json.dumps(described(self), **kwargs)
+        return json.dumps({**described(self), "keras_version": "2.2.4-tf", "backend": "tensorflow"}, **kwargs)
 
     def to_yaml(self, **kwargs: Any) -> str:
         """Raises `RuntimeError`, as in later versions of TensorFlow: YAML may hold code."""

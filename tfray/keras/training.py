@@ -180,12 +180,12 @@ class Trainable:
 
     @property
     def _feed_inputs(self) -> list[Tensor]:
-        """What a step is fed: inputs, and targets. Weights of examples are 1 by default."""
+        """What a step is fed. Weights of examples are 1 by default."""
         return self.__fed_inputs()
 
     @property
     def _feed_targets(self) -> list[Tensor]:
-        return [head.target for head in self.__fed_heads()] if self.total_loss is not None else []
+        return [head.target for head in self.__fed_heads() if self.total_loss is not None]
 
     def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
         """Make the training step for targets like these arrays, and with it the optimizer's variables."""
@@ -513,7 +513,8 @@ class Trainable:
         )
         record = History()
         params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
-        params["do_validation"] = validation is not None
+        names = [*self.metrics_names, *(f"val_{name}" for name in self.metrics_names if validation is not None)]
+        params |= {"do_validation": validation is not None, "metrics": names}
         self.history = record
         bar = bar_of(params)
         if verbose and (samples is not None or isinstance(x, Dataset)):

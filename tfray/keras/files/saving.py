@@ -214,7 +214,8 @@ def model_from_config(config: Mapping[str, Any], custom_objects: Mapping[str, An
     Raises:
         InvalidArgumentError: It describes no model.
     """
-    model = restored(config, custom_objects)
+    is_told = {"class_name", "config"} <= config.keys()  # and perhaps, by TensorFlow, by which versions it was written
+    model = restored({key: config[key] for key in ("class_name", "config")} if is_told else config, custom_objects)
     if not hasattr(model, "_training_settings"):
         raise InvalidArgumentError(f"{config!r} describes no model")
     return model
