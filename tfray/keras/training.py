@@ -516,10 +516,9 @@ class Trainable:
         names = [*self.metrics_names, *(f"val_{name}" for name in self.metrics_names if validation is not None)]
         params |= {"do_validation": validation is not None, "metrics": names}
         self.history = record
-        bar = bar_of(params)
+        listeners, bar = CallbackList([*(callbacks or ()), record], self, params), bar_of(params)
         if verbose and (samples is not None or isinstance(x, Dataset)):
             print(said_first(params, counts))
-        listeners = CallbackList([*(callbacks or ()), record], self, params)
         self.stop_training = False
         first_batches = epoch_batches()
         if samples is None:
