@@ -34,9 +34,13 @@ def print_summary(
     print_fn("_" * width)
     row(titles)
     print_fn("=" * width)
+    own = {id(tensor) for call in model._own_calls for tensor in call.outputs}
     for number, layer in enumerate(model.layers, 1):
-        made = [each for node in layer.inbound_nodes for each in node.iterate_inbound()]
-        sources = [] if is_chain else [f"{source.name}[{call}][{place}]" for source, call, place, _ in made]
+        nodes = [
+            node for node in layer.inbound_nodes if any(id(each) in own for each in nest.flatten(node.output_tensors))
+        ]
+        made = [each for node in nodes for each in node.iterate_inbound()]
+        sources = [] if is_chain else [f"{source.name}[{call}][{place}]" for source, call, place, _ in made] or [""]
         row([f"{layer.name} ({type(layer).__name__})", _shape(layer), _count(layer.variables), *sources[:1]])
         for source in sources[1:]:
             row(["", "", "", source])
@@ -63,6 +67,7 @@ def _shape(layer: Any) -> str:
 
 def _is_chain(model: Any) -> bool:
     """Whether each layer has been called once, with what one other has made."""
-    taken = [id(each) for layer in model.layers for call in layer._recorded_calls for each in nest.flatten(call[0])]
-    is_single = all(len(layer._recorded_calls) <= 1 for layer in model.layers)
+    calls = model._own_calls
+    taken = [id(each) for call in calls for each in call.sources()]
+    is_single = len({call.layer for call in calls}) == len(calls)
     return is_single and len(set(taken)) == len(taken) and len(taken) <= len(model.layers)

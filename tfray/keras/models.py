@@ -82,7 +82,8 @@ class Model(Trainable, Layer):
         self.outputs: list[Tensor] = []
         self.__calls: list[Call] = []
         self.__order: list[Any] = []
-        self.__single = True
+        self.__single, self.__made_first = True, False
+        self.__weights_to_read: str | None = None
         if inputs is not None:
             self._connect_tensors(inputs, outputs)
 
@@ -96,6 +97,10 @@ class Model(Trainable, Layer):
         self.__single = not isinstance(outputs, (list, tuple, dict)) or len(self.outputs) == 1
         self.__calls, self.__order = calls_between(self.inputs, self.outputs)
         self.built = True
+        # As in TensorFlow, node 0 of a model is itself, and its calls on other inputs follow.
+        calls = self._recorded_calls[1:] if self.__made_first else self._recorded_calls
+        self._recorded_calls, self.__made_first = [(inputs, outputs), *calls], True
+        self.__read_awaited()
 
     # -- layers and weights ----------------------------------------------------------------------
 
@@ -350,19 +355,29 @@ class Model(Trainable, Layer):
     def load_weights(self, filepath: str, by_name: bool = False) -> None:
         """Read the weights that `save_weights` or `save` wrote, or Keras or TensorFlow to a file of HDF5.
 
+        A model that has no weights yet reads a checkpoint when it is first called.
+
         Args:
             filepath: The file, or the path of a checkpoint.
             by_name: Whether layers are found by their names, in a file of HDF5: those that it does not have keep their
                 weights.
 
         Raises:
-            ValueError: The file of HDF5 holds the weights of another model.
+            ValueError: The file of HDF5 holds the weights of another model, or this one has none yet.
             InvalidArgumentError: So does another file.
             DataLossError: It is damaged.
             NotImplementedError: `by_name`, with a checkpoint or a file of NumPy's, in which layers have no names.
         """
         path = given_path(filepath, "filepath")
         is_checkpoint = saving.is_checkpoint(path)
+        if not self.built:
+            if not is_checkpoint:
+                raise ValueError(
+                    "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its "
+                    "variables yet. Call the Model first, then load the weights."
+                )
+            self.__weights_to_read = path
+            return
         if not is_checkpoint and hdf5_weights.is_hdf5(path):
             hdf5_weights.read_weights(self, path, by_name)
             return
@@ -370,6 +385,18 @@ class Model(Trainable, Layer):
             raise NotImplementedError(f"{filepath!r} is no file of HDF5: only those have layers by their names")
         values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
         self._set_checked_weights(values, filepath)
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs for these inputs; arguments as for `Layer`."""
+        outputs = super().__call__(inputs, *args, **kwargs)
+        self.__read_awaited()
+        return outputs
+
+    def __read_awaited(self) -> None:
+        """Read the weights that `load_weights` was to read when there were none yet."""
+        if self.__weights_to_read is not None and self.built:
+            path, self.__weights_to_read = self.__weights_to_read, None
+            self.load_weights(path)
 
     def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:
         """Set all weights to those of a file. Raises `InvalidArgumentError` where they are of another model."""
@@ -391,6 +418,11 @@ class Model(Trainable, Layer):
         save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     # -- descriptions ----------------------------------------------------------------------------
+
+    @property
+    def _own_calls(self) -> Sequence[Call]:
+        """The calls of layers that lead from the model's inputs to its outputs."""
+        return self.__calls
 
     def _connections(self) -> list[tuple[Any, Any]]:
         """Pairs of layers, the second of which takes what the first has made."""

@@ -512,9 +512,9 @@ class Trainable:
             else self.__evaluation(validation_data, size, validation_steps)
         )
         record = History()
-        params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
+        params: dict[str, Any] = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps}
         names = [*self.metrics_names, *(f"val_{name}" for name in self.metrics_names if validation is not None)]
-        params |= {"do_validation": validation is not None, "metrics": names}
+        params |= {"verbose": verbose, "do_validation": validation is not None, "metrics": names}
         self.history = record
         listeners, bar = CallbackList([*(callbacks or ()), record], self, params), bar_of(params)
         if verbose and (samples is not None or isinstance(x, Dataset)):

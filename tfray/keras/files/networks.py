@@ -47,9 +47,11 @@ class _Search:
         for each in inputs:
             if isinstance(each, SparseTensor):
                 self._depends.update(dict.fromkeys((each.indices, each.values, each.dense_shape), True))
-        self._made_by: dict[tuple[Any, int], list[Tensor]] = {}
-        for tensor, (layer, arguments, _) in self._known.items():
-            self._made_by.setdefault((layer, id(arguments)), []).append(tensor)
+        self._made_by: dict[
+            tuple[Any, int], list[Tensor]
+        ] = {}  # by the layer and the settings, which are each call's own
+        for tensor, (layer, _, settings) in self._known.items():
+            self._made_by.setdefault((layer, id(settings)), []).append(tensor)
         for output in outputs:
             self._visit(output)
             if not self._depends[output]:
@@ -75,7 +77,7 @@ class _Search:
                 self._finish_operation(tensor.op)
             else:
                 layer, arguments, settings = made
-                call = Call(layer, arguments, settings, self._made_by[layer, id(arguments)])
+                call = Call(layer, arguments, settings, self._made_by[layer, id(settings)])
                 self._finish(call, any(self._depends[each] for each in sources))
 
     @staticmethod

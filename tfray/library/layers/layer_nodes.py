@@ -68,6 +68,15 @@ def sizes_of(tensor: Tensor) -> Any:
     return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
 
 
+def _is_its_own(layer: Any, outputs: Any) -> bool:
+    """Whether these outputs of a model are those that it was made of, and not of a call on other inputs."""
+    first = next(iter(nest.flatten(outputs)), None)
+    own = getattr(layer, "outputs", None)
+    if not isinstance(own, list) or not any(first is each for each in own):
+        return False
+    return first in history() and history()[first][0] is not layer
+
+
 def nodes_into(layer: Any) -> list[Node]:
     """The calls of a layer, in order."""
     return [
@@ -83,6 +92,8 @@ def nodes_out_of(layer: Any) -> list[Node]:
 
 
 def _sources(layer: Any, inputs: Any, outputs: Any) -> Iterator[tuple[Any, int, int]]:
+    if _is_its_own(layer, outputs):
+        return
     for tensor in nest.flatten(inputs):
         if tensor not in history() or inputs is outputs:
             continue

@@ -1,0 +1,87 @@
+"""Models within models, and layers that are called several times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+keras = tf.keras
+layers = keras.layers
+X = np.random.default_rng(0).normal(size=[6, 4]).astype(np.float32)
+
+
+@pytest.fixture
+def inner():
+    return keras.Sequential([layers.Dense(3, input_shape=(4,), name="a"), layers.Dense(2, name="b")], name="inner")
+
+
+def test_a_model_is_its_own_first_node(inner):
+    """As in TensorFlow, so that ``get_output_at(1)`` is what the first call has made."""
+    image = keras.Input([4], name="image")
+    model = keras.Model(image, layers.Dense(1, name="c")(inner(image)))
+    assert inner.get_output_at(0) is inner.output and inner.get_input_at(1) is image
+    assert inner.inbound_nodes[0].sources == () and len(inner.inbound_nodes) == 2
+    part = keras.Model(model.input, inner.get_output_at(1))
+    np.testing.assert_allclose(part.predict(X), inner.predict(X), rtol=1e-5)
+
+
+def test_a_layer_that_is_called_twice_with_one_tensor(inner):
+    """Each call is one of its own: in the description, and in the table."""
+    image, other = keras.Input([4], name="image"), keras.Input([4], name="other")
+    keras.Model(image, inner(image))
+    model = keras.Model([image, other], layers.add([inner(image), inner(other)], name="sum"))
+    nodes = {layer["name"]: layer["inbound_nodes"] for layer in model.get_config()["layers"]}
+    assert nodes["sum"] == [[["inner", 1, 0, {}], ["inner", 2, 0, {}]]]
+    assert nodes["inner"] == [[["image", 0, 0, {}]], [["other", 0, 0, {}]]]
+    again = keras.Model.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    np.testing.assert_allclose(again.predict([X, X[::-1]]), model.predict([X, X[::-1]]), rtol=1e-5)
+    noise = layers.Dropout(0.5)
+    twice = keras.Model(image, layers.add([noise(image), noise(image)]))
+    assert len(keras.Model.from_config(twice.get_config()).layers[1].inbound_nodes) == 2
+
+
+def test_tables_show_the_calls_of_their_model_alone(inner):
+    image, other = keras.Input([4], name="image"), keras.Input([4], name="other")
+    chain = keras.Model(image, layers.Dense(1)(inner(image)))
+    model = keras.Model([image, other], layers.add([inner(image), inner(other)], name="sum"))
+
+    def rows(shown):
+        lines: list[str] = []
+        shown.summary(print_fn=lines.append)
+        return [line.split() for line in lines]
+
+    assert ["Layer", "(type)", "Output", "Shape", "Param", "#"] in rows(chain)
+    assert rows(model)[8:13:2] == [
+        ["inner", "(Sequential)", "(None,", "2)", "23", "image[0][0]"],
+        ["_" * 98],
+        ["inner[3][0]"],
+    ]
+
+
+class Derived(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = layers.Dense(3, activation="relu"), layers.Dense(1)
+
+    def call(self, inputs):
+        return self.second(self.first(inputs))
+
+
+@pytest.mark.parametrize("make", [Derived, lambda: keras.Sequential([layers.Dense(3), layers.Dense(1)])])
+def test_weights_wait_for_a_model_without_any(make, tmp_path):
+    """A checkpoint is read when the model is first called; a file is refused before."""
+    model = make()
+    expected = model.predict(X)
+    model.save_weights(str(tmp_path / "weights"))
+    model.save_weights(str(tmp_path / "weights.h5"))
+    again = make()
+    again.load_weights(str(tmp_path / "weights"))
+    np.testing.assert_allclose(again.predict(X), expected, rtol=1e-5)
+    called = make()
+    called.load_weights(str(tmp_path / "weights"))
+    np.testing.assert_allclose(keras.backend.get_value(called(tf.constant(X))), expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="has not created its variables yet"):
+        make().load_weights(str(tmp_path / "weights.h5"))
