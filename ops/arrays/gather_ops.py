@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
@@ -12,6 +11,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import whole_part
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
@@ -159,7 +159,7 @@ def gather(
     indices = index_tensor(indices)
     if axis is None and batch_dims is None:
         raise ArgumentError("gather: axis and batch_dims are None, and one of them is needed")
-    batch_dims = 0 if batch_dims is None else math.trunc(batch_dims)
+    batch_dims = 0 if batch_dims is None else whole_part(batch_dims)
     axis = batch_dims if axis is None else axis
     if batch_dims < 0:
         batch_dims = normalize_axis(batch_dims, len(indices.shape))
@@ -318,7 +318,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
         >>> session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
         array([2, 3], dtype=int32)
     """
-    indices, batch_dims = index_tensor(indices), math.trunc(batch_dims)
+    indices, batch_dims = index_tensor(indices), whole_part(batch_dims)
     if batch_dims:
         if indices.shape.rank is not None and not 0 <= batch_dims < indices.shape.rank:
             raise InvalidArgumentError(f"gather_nd: batch_dims is {batch_dims}, indices have shape {indices.shape}")

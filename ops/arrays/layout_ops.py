@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import whole_part
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -449,7 +449,7 @@ def reverse_sequence(
     batch_axis = batch_dim if batch_axis is None else batch_axis
     if seq_axis is None:
         raise ArgumentError("reverse_sequence needs seq_axis")
-    attrs = {"seq_dim": math.trunc(seq_axis), "batch_dim": math.trunc(0 if batch_axis is None else batch_axis)}
+    attrs = {"seq_dim": whole_part(seq_axis), "batch_dim": whole_part(0 if batch_axis is None else batch_axis)}
     if min(attrs.values()) < 0:
         raise InvalidArgumentError(f"reverse_sequence: axes {seq_axis} and {batch_axis} are not counted from the end")
     return add_op(REVERSE_SEQUENCE, input, index_tensor(seq_lengths), name=name, **attrs)

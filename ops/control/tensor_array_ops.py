@@ -26,7 +26,8 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.array_ops import cast
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.shape_ops import shape as shape_of
-from tfray.ops.control.element_checks import check_joinable, check_split, check_writable
+from tfray.ops.control.element_checks import check_element, check_scattered, check_split, check_writable
+from tfray.ops.control.list_elements import elements_to_join, elements_to_stack, no_elements, no_rows, unwritten
 
 
 class _Elements:
@@ -296,24 +297,8 @@ def element_at(ctx: KernelContext, flow: TensorList, index: Array) -> Array | Te
     position = _index(index)
     found = flow.element(position)
     if found is MISSING:
-        return _unwritten(ctx, flow, position)
+        return unwritten(ctx, flow, position)
     return found if isinstance(found, TensorList) else ctx.asarray(found)
-
-
-def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Array] = ()) -> Array:
-    """Zeros for an element that was never written: in the shape of a written one of `others`, or the declared shape."""
-    if not 0 <= index < flow.size:
-        raise InvalidArgumentError(f"Tried to read from index {index} but array size is: {flow.size}")
-    shape = ctx.attr("element_shape")
-    written = next((element for element in others if element is not MISSING), None)
-    if shape.rank is not None and written is not None:
-        return ctx.xp.zeros(written.shape, ctx.output_dtype())
-    if not shape.is_fully_defined():
-        raise InvalidArgumentError(
-            f"Could not read from TensorArray index {index} because it has not yet been written to, and the shape of "
-            "its elements is not known; write it before it is read, or give element_shape"
-        )
-    return ctx.xp.zeros(tuple(shape.sizes), ctx.output_dtype())
 
 
 def _element_shape(op: Operation) -> list[TensorShape]:
@@ -345,6 +330,7 @@ TENSOR_ARRAY_READ = register(
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
     position = _index(index)
     check_writable(ctx, flow, position)
+    check_element(flow, position, value, "append")
     return flow.set(position, value)
 
 
@@ -380,28 +366,13 @@ TENSOR_ARRAY_WRITE = register(
 def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Array:
     positions = ctx.to_host(indices).tolist()
     if not positions:
-        return _no_elements(ctx, ctx.attr("element_shape"))
-    elements = [flow.element(position) for position in positions]
-    if any(element is MISSING for element in elements):
-        elements = [
-            _unwritten(ctx, flow, position, elements) if element is MISSING else element
-            for position, element in zip(positions, elements, strict=True)
-        ]
-    shapes = {np.shape(element) for element in elements}
-    if len(shapes) > 1:
-        shown = ", ".join(sorted(str(list(shape)) for shape in shapes))
-        raise InvalidArgumentError(f"the elements have shapes {shown}: only elements of one shape can be stacked")
+        return no_elements(ctx, flow)
+    elements = elements_to_stack(ctx, flow, positions)
     first = ctx.asarray(elements[0])
     stacked = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
     for row, element in enumerate(elements):
         stacked[row, ...] = ctx.asarray(element)
     return stacked
-
-
-def _no_elements(ctx: KernelContext, shape: TensorShape) -> Array:
-    """An array without elements, each of which would have `shape`."""
-    sizes = [] if shape.rank is None else [size or 0 for size in shape.sizes]
-    return ctx.xp.empty((0, *sizes), ctx.output_dtype())
 
 
 def _gather_shape(op: Operation) -> list[TensorShape]:
@@ -433,8 +404,7 @@ TENSOR_ARRAY_GATHER = register(
 
 def _scatter_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
     positions = ctx.to_host(indices).tolist()
-    if len(positions) != len(value):
-        raise InvalidArgumentError(f"there are {len(positions)} indices and {len(value)} elements to write")
+    check_scattered(ctx, flow, positions, len(value))
     for position, element in zip(positions, value, strict=True):
         check_writable(ctx, flow, position)
         flow = flow.set(position, element)
@@ -468,18 +438,10 @@ TENSOR_ARRAY_SCATTER = register(
 
 
 def _concat_kernel(ctx: KernelContext, flow: TensorList) -> tuple[Array, Array]:
-    elements = []
-    for position in range(flow.size):
-        element = flow.element(position)
-        if element is MISSING:
-            raise InvalidArgumentError(
-                f"Could not read from TensorArray index {position} because it has not yet been written to"
-            )
-        elements.append(ctx.asarray(element))
-    check_joinable(elements)
+    elements = elements_to_join(ctx, flow)
     lengths = np.array([len(element) for element in elements], np.int32)
     if not elements:
-        return _no_elements(ctx, ctx.attr("rest")), ctx.asarray(lengths)
+        return no_rows(ctx, flow), ctx.asarray(lengths)
     return ctx.xp.concatenate(elements), ctx.asarray(lengths)
 
 

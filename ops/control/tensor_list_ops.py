@@ -10,16 +10,63 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.framework.shape_functions import scalar
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, on_every_device, register
+from tfray.framework.shape_functions import scalar, unknown
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.control.element_checks import check_in_range
+from tfray.ops.control.element_checks import check_element, check_in_range
 from tfray.ops.control.tensor_array_ops import TENSOR_ARRAY_SIZE, accumulated, element_at, empty, read_or_zeros
 
 
+def _bounds_kernel(ctx: KernelContext, flow: TensorList, element_shape: Array, most: Array) -> TensorList:
+    sizes = ctx.to_host(element_shape)
+    shape = TensorShape([None if size < 0 else size for size in sizes.tolist()] if sizes.ndim else None)
+    for index, element in flow.written():
+        check_element(flow.bounded(shape), index, element, "append")
+    return flow.bounded(shape, int(most))
+
+
+TENSOR_ARRAY_BOUNDS = register(
+    OpDef(
+        name="TensorArrayBounds",
+        inputs=("flow: variant", "element_shape: int32", "most: int32"),
+        outputs=("bounded: variant",),
+        host_inputs=("element_shape", "most"),
+        shape=scalar,
+        kernels=on_every_device(_bounds_kernel),
+        gradient=lambda op, d_flow: [d_flow, None, None],
+    )
+)
+"""The array as one of TensorFlow's lists, which holds its elements to a shape, and takes so many at most.
+
+Sizes of the shape that are not known are -1, and so is the whole shape, as a scalar; -1 elements are any number.
+"""
+
+
+def _element_shape_kernel(ctx: KernelContext, flow: TensorList) -> np.ndarray[Any, Any]:
+    shape = flow.element_shape
+    if shape is None or shape.rank is None:
+        return np.array(-1, np.int32)
+    return np.array([-1 if size is None else size for size in shape.sizes], np.int32)
+
+
+TENSOR_ARRAY_ELEMENT_SHAPE = register(
+    OpDef(
+        name="TensorArrayElementShape",
+        inputs=("flow: variant",),
+        outputs=("element_shape: int32",),
+        shape=unknown,
+        kernels=on_cpu(_element_shape_kernel),
+        gradient=not_differentiable,
+    )
+)
+"""The shape that a list holds its elements to: ``[rank]``, with -1 for unknown sizes, or the scalar -1."""
+
+
 def _resize_kernel(ctx: KernelContext, flow: TensorList, size: Array) -> TensorList:
+    if size < 0 and flow.element_shape is not None:
+        raise InvalidArgumentError(f"TensorListSlice expects size to be non-negative. Got: {int(size)}")
     return flow.resized(int(size))
 
 
@@ -39,7 +86,7 @@ TENSOR_ARRAY_RESIZE = register(
 
 def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
     if not flow.size:
-        raise InvalidArgumentError("an element is taken off the end of an empty list")
+        raise InvalidArgumentError("Trying to pop from an empty list.")
     last = element_at(ctx, flow, np.array(flow.size - 1))  # before there is a newer version
     return flow.without_last(), last
 
@@ -69,6 +116,7 @@ TENSOR_ARRAY_POP = register(
 def _replace_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
     position = int(index)
     check_in_range(ctx, flow, position)
+    check_element(flow, position, value, "set")
     return flow.set(position, value)
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
 import os
@@ -34,6 +33,7 @@ from tfray.ops.kernels.text import octets
 from tfray.ops.resources import (
     dataset_batches,
     dataset_file_cache,
+    dataset_queries,
     dataset_sources,
     dataset_threads,
     dataset_transformations,
@@ -335,39 +335,19 @@ ARROW: Final = _dataset(
 )
 
 
-def _sql_kernel(ctx: KernelContext, path: Array, query: Array) -> DatasetValue:
+def _sql_kernel(ctx: KernelContext, driver: Array, path: Array, query: Array) -> DatasetValue:
     types = ctx.attr("output_types")
+    dataset_queries.check_driver(_as_text(driver))
     file, text = _as_text(path), _as_text(query)
-
-    def rows() -> Iterator[Element]:
-        import sqlite3
-
-        with contextlib.closing(sqlite3.connect(file)) as connection:
-            try:
-                yield from (_row(row, types) for row in connection.execute(text))
-            except sqlite3.Error as error:
-                raise InvalidArgumentError(f"the query {text!r} of {file} failed: {error}") from error
-
-    return dataset_sources.Generated(rows)
-
-
-def _row(row: Sequence[Any], types: Sequence[DType]) -> Element:
-    if len(row) != len(types):
-        raise InvalidArgumentError(f"the query gives {len(row)} columns, and output_types has {len(types)}")
-    # A missing value is 0 or the empty string, as in TensorFlow.
-    values = [
-        ("" if dtype is dtypes.string else 0) if value is None else value
-        for value, dtype in zip(row, types, strict=True)
-    ]
-    texts = [
-        str(v) if dtype is dtypes.string and not isinstance(v, (str, bytes)) else v
-        for v, dtype in zip(values, types, strict=True)
-    ]
-    return tuple(checked(value, dtype, TensorShape([])) for value, dtype in zip(texts, types, strict=True))
+    return dataset_sources.Generated(lambda: dataset_queries.query_rows(file, text, types))
 
 
 SQL: Final = _dataset(
-    "SqlDataset", ["data_source_name: string", "query: string"], _sql_kernel, ("output_types",), reach=_FILES
+    "SqlDataset",
+    ["driver_name: string", "data_source_name: string", "query: string"],
+    _sql_kernel,
+    ("output_types",),
+    reach=_FILES,
 )
 
 # -- element by element --------------------------------------------------------------------------------

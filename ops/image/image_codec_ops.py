@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.formats.media import encode_png as encode_png_file
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import none_is_default, whole_part
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -42,7 +42,7 @@ from tfray.ops.random.random_ops import random_uniform
 def _check_channels(op: str, channels: int | None, allowed: tuple[int, ...]) -> int:
     channels = 0 if channels is None else channels
     if isinstance(channels, float) and math.isfinite(channels):
-        channels = math.trunc(channels)  # a fraction is cut off from an attribute
+        channels = whole_part(channels)  # a fraction is cut off from an attribute
     if channels not in allowed:
         raise ArgumentError(f"{op}: channels is {channels}, expected one of {allowed}")
     return channels

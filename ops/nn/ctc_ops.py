@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import whole_part
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
@@ -292,7 +292,7 @@ def ctc_beam_search_decoder(
     """
     attrs: dict[str, Any] = {
         "beam_width": int(beam_width),
-        "top_paths": (top_paths := math.trunc(top_paths)),
+        "top_paths": (top_paths := whole_part(top_paths)),
         "merge_repeated": merge_repeated,
     }
     outputs = add_op(CTC_BEAM_SEARCH, inputs, sequence_length, **attrs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -11,7 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import by_either_name, none_is_default
+from tfray.framework.arguments import by_either_name, none_is_default, whole_part
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -615,7 +614,7 @@ def local_response_normalization(
         >>> session.run(tf.nn.lrn(tf.ones([1, 1, 1, 3]), depth_radius=1))
         array([[[[0.57735026, 0.5       , 0.57735026]]]], dtype=float32)
     """
-    if math.trunc(depth_radius) < 0:
+    if whole_part(depth_radius) < 0:
         raise InvalidArgumentError(f"lrn: depth_radius is {depth_radius}, expected at least 0")
     attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
     return add_op(LRN, input, name=name, **attrs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import whole_part
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
@@ -103,7 +103,7 @@ def _crossed(
     ]
     attrs = {
         "out_type": out_type,
-        "num_buckets": math.trunc(num_buckets),
+        "num_buckets": whole_part(num_buckets),
         "hash_key": hash_key,
         "sparse_inputs": len(sparse),
     }

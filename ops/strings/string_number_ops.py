@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import none_is_default, whole_part
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -52,7 +51,7 @@ def as_string(
         InvalidArgumentError: The options contradict each other or the dtype.
     """
     tensor = convert_to_tensor(input)
-    form = _format(tensor.dtype, math.trunc(precision), scientific, shortest, math.trunc(width), fill)
+    form = _format(tensor.dtype, whole_part(precision), scientific, shortest, whole_part(width), fill)
     return add_op(AS_STRING, tensor, name=name, format=form)
 
 
@@ -177,7 +176,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
         >>> session.run(tf.string_to_hash_bucket_fast(["a", "b"], num_buckets=10))
         array([9, 2])
     """
-    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=math.trunc(num_buckets))
+    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=whole_part(num_buckets))
 
 
 def _fast_kernel(ctx: KernelContext, strings: Array) -> Array:
@@ -225,7 +224,7 @@ def string_to_hash_bucket_strong(
         STRING_TO_HASH_BUCKET_STRONG,
         input,
         name=name,
-        num_buckets=math.trunc(num_buckets),
+        num_buckets=whole_part(num_buckets),
         key=[int(part) for part in key],
     )
 
@@ -272,7 +271,7 @@ def string_to_hash_bucket(
     if num_buckets is None:
         raise ArgumentError("StringToHashBucket: num_buckets is missing")
     strings = input if string_tensor is None else string_tensor
-    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=math.trunc(num_buckets))
+    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=whole_part(num_buckets))
 
 
 def _old_kernel(ctx: KernelContext, strings: Array) -> Array:

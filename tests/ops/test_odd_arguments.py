@@ -281,3 +281,20 @@ def test_printed_strings_show_control_characters_and_quotes_as_c_does():
     given = b"a'b\"c\\d\ne\rf\tg\x00h\x7fi\x80j\xc3\xa9"
     printed = b'"a\\\'b\\"c\\\\d\\ne\\rf\\tg\\000h\\177i\x80j\xc3\xa9"'
     assert run(tf.strings.format("{}", tf.constant(given))) == printed
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda two: tf.nn.lrn(tf.fill([1, 1, 1, 3], 2.0), depth_radius=two, bias=0.0), [[[[2 / 12**0.5] * 3]]]),
+        (lambda two: tf.strings.to_hash_bucket_fast(["a", "b"], two), [1, 0]),
+        (lambda two: tf.as_string([1.5], precision=two), [b"1.50"]),
+        (lambda two: tf.gather([[[1, 2]]], [[[1]]], batch_dims=two), [[[2]]]),
+        (lambda two: tf.gather_nd([[[1, 2]]], [[[1]]], batch_dims=two), [[2]]),
+        (lambda two: tf.reverse_sequence([[[1, 2]]], [2], seq_axis=two, batch_axis=0), [[[2, 1]]]),
+    ],
+)
+@pytest.mark.parametrize("kind", [int, np.int64, np.int32, np.uint8, np.float32])
+def test_numbers_of_numpy_are_taken_for_attributes(call, expected, kind):
+    found = run(call(kind(2)))
+    assert found.tolist() == expected if found.dtype.kind in "Oi" else np.allclose(found, expected)

@@ -194,6 +194,10 @@ from tensorflow.python.training.server_lib import ClusterSpec, Server
 from tensorflow.python.util import compat, deprecation, nest, tf_export
 from tensorflow.python.util import function_utils, tf_contextlib, tf_decorator, tf_inspect
 from tensorflow.python.eager import context
+from tensorflow.python.eager.def_function import function
+from tensorflow.python.eager.function import defun
+from tensorflow.python.ops.distributions.kullback_leibler import cross_entropy
+from tensorflow.python.training.experimental.loss_scale import get
 from tensorflow.python.ops.rnn import rnn_cell_impl
 from tensorflow.python.ops.array_ops import math_ops, ops, tensor_shape
 from tensorflow.contrib import cluster_resolver as contrib_cluster_resolver, distribute, eager, summary

@@ -218,6 +218,17 @@ def _identity(body: Body, op: Operation) -> None:
     body.made(op, "Identity", [body.text(op.inputs[0])], T=type_there(op.outputs[0]))
 
 
+@export("TensorArrayBounds")
+def _bounds(body: Body, op: Operation) -> None:
+    # A list that TensorFlow reads holds its elements to no shape: then it takes those of this one too.
+    body.made(op, "Identity", [body.text(op.inputs[0])], T=type_there(op.outputs[0]))
+
+
+@export("TensorArrayElementShape")
+def _element_shape(body: Body, op: Operation) -> None:
+    body.made(op, "TensorListElementShape", [body.text(op.inputs[0])], shape_type=dtypes.int32)
+
+
 @export("TensorArraySize")
 def _size(body: Body, op: Operation) -> None:
     body.made(op, "TensorListLength", [body.text(op.inputs[0])])

@@ -249,19 +249,34 @@ def _all_indices(node: Node, flow: Tensor) -> Tensor:
     return node.part("Range", [node.known(0, dtypes.int32), size, node.known(1, dtypes.int32)])
 
 
-@rule("EmptyTensorList", "TensorArrayOfNothing")
-def _empty_list(node: Node) -> Sequence[Imported]:
+def _bounds(node: Node, flow: Tensor, element_shape: Tensor, most: Tensor | None = None) -> list[Tensor]:
+    """What makes a list hold its elements to a shape, and their number to `most`."""
+    if element_shape.dtype is not dtypes.int32:
+        element_shape = node.part("Cast", [element_shape], SrcT=element_shape.dtype, DstT=dtypes.int32)
+    return [flow, element_shape, node.known(-1, dtypes.int32) if most is None else most]
+
+
+def _bounded(node: Node, *given: Tensor) -> Sequence[Imported]:
+    return [node.make("TensorArrayBounds", _bounds(node, *given)).outputs[0]]
+
+
+@rule("TensorArrayOfNothing")
+def _nothing(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArray", [node.known(0, dtypes.int32)]).outputs[0]]
+
+
+@rule("EmptyTensorList")
+def _empty_list(node: Node) -> Sequence[Imported]:
+    return _bounded(node, node.part("TensorArray", [node.known(0, dtypes.int32)]), *node.inputs)
 
 
 @rule("TensorListElementShape")
 def _list_element_shape(node: Node) -> Sequence[Imported]:
-    # Lists here do not hold their elements to a shape. -1 stands for any.
-    return [
-        node.make(
-            "Const", [], value=np.asarray(-1, node.attrs["shape_type"].numpy), dtype=node.attrs["shape_type"]
-        ).outputs[0]
-    ]
+    wanted = node.attrs["shape_type"]
+    if wanted is dtypes.int32:
+        return [node.make("TensorArrayElementShape", node.inputs).outputs[0]]
+    sizes = node.part("TensorArrayElementShape", node.inputs)
+    return [node.make("Cast", [sizes], SrcT=dtypes.int32, DstT=wanted).outputs[0]]
 
 
 @rule("AddN")
@@ -272,7 +287,8 @@ def _sum(node: Node) -> Sequence[Imported]:
 
 @rule("TensorListReserve")
 def _reserved_list(node: Node) -> Sequence[Imported]:
-    return [node.make("TensorArray", node.arg("num_elements")).outputs[0]]
+    shape, size = node.inputs
+    return _bounded(node, node.part("TensorArray", [size]), shape)
 
 
 @rule("TensorListPushBack")
@@ -329,18 +345,23 @@ def _concat_list(node: Node) -> Sequence[Imported]:
 
 @rule("TensorListSplit")
 def _split_list(node: Node) -> Sequence[Imported]:
-    value, _, lengths = node.inputs
+    value, shape, lengths = node.inputs
     lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
     nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
-    return [node.make("TensorArraySplit", [nothing, value, lengths], dynamic=True).outputs[0]]
+    return _bounded(node, node.part("TensorArraySplit", [nothing, value, lengths], dynamic=True), shape)
 
 
 @rule("TensorListScatter", "TensorListScatterV2")
 def _scatter_list(node: Node) -> Sequence[Imported]:
-    value, indices, _, *size = node.inputs
+    value, indices, shape, *size = node.inputs
+    most = node.constant("num_elements") if size else None
+    if most is not None and most < -1:
+        raise InvalidArgumentError(f"TensorListScatter expects num_elements >= -1, found: {int(most)}")
     zero = node.known(0, dtypes.int32)
-    flow = node.part("TensorArray", [node.part("Maximum", [*size, zero]) if size else zero])
-    return [node.make("TensorArrayScatter", [flow, indices, value], dynamic=True).outputs[0]]
+    nothing = node.part("TensorArray", [node.part("Maximum", [*size, zero]) if size else zero])
+    flow = node.part("TensorArrayBounds", _bounds(node, nothing, shape))
+    grows = most is None or most < 0
+    return [node.make("TensorArrayScatter", [flow, indices, value], dynamic=grows).outputs[0]]
 
 
 @rule("TensorListScatterIntoExistingList")
@@ -351,11 +372,12 @@ def _scatter_into_list(node: Node) -> Sequence[Imported]:
 
 @rule("TensorListFromTensor")
 def _list_of(node: Node) -> Sequence[Imported]:
-    (value,) = node.arg("tensor")
+    value, element_shape = node.inputs
     shape = node.part("Shape", [value], out_type=dtypes.int32)
     size = node.part("StridedSlice", [shape], key="0")
     flow = node.part("TensorArray", [size])
-    return [node.make("TensorArrayScatter", [flow, _all_indices(node, flow), value], dynamic=False).outputs[0]]
+    filled = node.part("TensorArrayScatter", [flow, _all_indices(node, flow), value], dynamic=False)
+    return _bounded(node, filled, element_shape)
 
 
 @rule("TensorListLength")

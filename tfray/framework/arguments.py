@@ -260,6 +260,15 @@ def _whole_part(value: Any) -> Any:
     return found if found is _REFUSED else int(found)
 
 
+def whole_part(value: Any) -> int:
+    """The whole part of a number of Python or NumPy: what a fraction that is given for an attribute becomes.
+
+    Raises:
+        TypeError: The value is no number.
+    """
+    return math.trunc(_scalar(value))
+
+
 def _flag(value: Any) -> Any:
     value = _scalar(value)
     return bool(value) if isinstance(value, (bool, numbers.Integral)) and value in (0, 1) else _REFUSED

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tfray.framework.op_def import Array
+from tfray.framework.tensor_shape import TensorShape
 
 MISSING: Final = object()
 """Stands for an element that was never written."""
@@ -20,15 +21,21 @@ class TensorList:
 
     Attributes:
         size: Number of elements, written or not.
+        element_shape: What is known of the shape of each element of one of TensorFlow's lists; None for a TensorArray.
+        most: How many elements such a list takes; -1 for any number.
     """
 
-    __slots__ = ("_change", "_items", "_newer", "size")
+    __slots__ = ("_change", "_items", "_newer", "element_shape", "most", "size")
 
-    def __init__(self, items: dict[int, Array], size: int) -> None:
+    def __init__(
+        self, items: dict[int, Array], size: int, element_shape: TensorShape | None = None, most: int = -1
+    ) -> None:
         self._items: dict[int, Array] | None = items
         self._newer: TensorList | None = None
         self._change: tuple[int, Any] = (0, MISSING)
         self.size = size
+        self.element_shape = element_shape
+        self.most = most
 
     @classmethod
     def of(cls, elements: Sequence[Array]) -> TensorList:
@@ -56,12 +63,13 @@ class TensorList:
     def resized(self, size: int) -> TensorList:
         """The list with that number of elements: its first ones, or all of them and missing ones."""
         if size < self.size:
-            return TensorList({index: item for index, item in self._own_items().items() if index < size}, size)
+            kept = {index: item for index, item in self._own_items().items() if index < size}
+            return TensorList(kept, size, self.element_shape, self.most)
         return self if size == self.size else self._replaced(self._own_items(), size - 1, size)
 
     def _replaced(self, items: dict[int, Array], index: int, size: int) -> TensorList:
         """The newest version, of which the element `index` is about to change. This one keeps its own."""
-        newer = TensorList(items, size)
+        newer = TensorList(items, size, self.element_shape, self.most)
         self._change = (index, items.get(index, MISSING))
         self._newer = newer
         self._items = None
@@ -69,7 +77,11 @@ class TensorList:
 
     def detached(self) -> TensorList:
         """The same list with no older or newer versions: for another thread or process."""
-        return TensorList(dict(self._own_items()), self.size)
+        return TensorList(dict(self._own_items()), self.size, self.element_shape, self.most)
+
+    def bounded(self, element_shape: TensorShape, most: int = -1) -> TensorList:
+        """The same elements as one of TensorFlow's lists, which holds later ones to this shape and number."""
+        return TensorList(dict(self._own_items()), self.size, element_shape, most)
 
     def written(self) -> Iterator[tuple[int, Array]]:
         """The elements that were written, with their indices."""

@@ -178,9 +178,53 @@ def test_rows_of_a_query(tmp_path):
     rows = experimental.SqlDataset("sqlite", path, "select a, b, c from t", (tf.int32, tf.string, tf.float64))
     assert elements(rows) == [(1, b"x", 1.5), (0, b"", 0.0)]
     broken = experimental.SqlDataset("sqlite", path, "select a from none", (tf.int32,))
-    assert elements(broken) == ["InvalidArgumentError"]
+    assert elements(broken) == ["UnknownError"]
     with pytest.raises(ValueError, match="sqlite"):
         experimental.SqlDataset("mysql", path, "select a from t", (tf.int32,))
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype", "expected"),
+    [
+        ("a", tf.string, [b"x\0y", b"12ab"]),
+        ("a", tf.int32, [0, 12]),
+        ("a", tf.float64, [0.0, 12.0]),
+        ("a", tf.bool, [False, True]),
+        ("i", tf.int8, [44, -5]),
+        ("i", tf.uint8, [44, 251]),
+        ("i", tf.string, [b"300", b"-5"]),
+        ("i", tf.bool, [True, True]),
+        ("f", tf.int32, [2, 0]),
+        ("f", tf.string, [b"2.7", b""]),
+        ("none", tf.string, ["UnknownError"]),
+        ("a, i", tf.string, ["InvalidArgumentError"]),
+    ],
+)
+def test_columns_of_a_query_become_what_is_asked_for(tmp_path, column, dtype, expected):
+    """The values are those that TensorFlow 1.15 gave; a driver may be a tensor."""
+    path = str(tmp_path / "base")
+    connection = sqlite3.connect(path)
+    connection.execute("create table t(a varchar, i integer, f float)")
+    connection.executemany("insert into t values(?, ?, ?)", [("x\0y", 300, 2.7), ("12ab", -5, None)])
+    connection.commit()
+    connection.close()
+    rows = experimental.SqlDataset(tf.constant("sqlite"), path, f"select {column} from t", (dtype,))
+    assert [row[0] if isinstance(row, tuple) else row for row in elements(rows)] == expected
+
+
+@pytest.mark.parametrize(
+    ("driver", "file", "query", "words"),
+    [
+        ("mysql", "base", "select 1", "The database type, mysql, is not supported by SqlDataset"),
+        ("sqlite", "none/base", "select 1", "failed: unable to open database file"),
+        ("sqlite", "base", "create table t(a integer)", r"The number of columns in query \(0\) must match"),
+    ],
+)
+def test_queries_that_are_refused_while_running(tmp_path, driver, file, query, words):
+    rows = experimental.SqlDataset(tf.constant(driver), str(tmp_path / file), query, (tf.int32,))
+    element = tf.data.make_one_shot_iterator(rows).get_next()
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        session.run(element)
 
 
 def test_examples_of_files(tmp_path):

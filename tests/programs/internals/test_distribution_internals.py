@@ -8,6 +8,7 @@ from scipy import special, stats
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
+from tfray.library.distributions.distribution import cross_entropy
 from tfray.programs.internals import distributions as internals
 
 GRID = np.linspace(-30, 8, 40)
@@ -117,3 +118,12 @@ def test_checks_in_a_step(check, wrong, match):
 def test_refused(wrong, error, match):
     with pytest.raises(error, match=match):
         wrong()
+
+
+def test_the_cross_entropy_of_two_distributions_is_entropy_and_divergence():
+    first, second = tf.distributions.Normal(0.0, 1.0), tf.distributions.Normal(1.0, 2.0)
+    found = cross_entropy(first, second, name="both")
+    assert found.op.name == "both/add"
+    assert value([found, first.cross_entropy(second)]) == pytest.approx([1.8620857] * 2, rel=1e-6)
+    with pytest.raises(NotImplementedError, match="distribution_a type Normal and distribution_b type Gamma"):
+        cross_entropy(first, tf.distributions.Gamma(1.0, 1.0))

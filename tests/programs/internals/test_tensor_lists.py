@@ -54,3 +54,70 @@ def slopes():
 )  # fmt: skip
 def test_lists_are_values(make, expected):
     assert run(make()).tolist() == expected
+
+
+def reserved(shape, size=3):
+    return lists.tensor_list_reserve(shape, size, FLOAT)
+
+
+def with_one(shape, index=1, value=(1.0, 2.0)):
+    return lists.tensor_list_set_item(reserved(shape), index, tf.constant(value))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: stacked(reserved([])), [0.0, 0.0, 0.0]),
+        (lambda: stacked(with_one(None)), [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]),
+        (lambda: lists.tensor_list_gather(with_one(None), [1, 2], FLOAT), [[1.0, 2.0], [0.0, 0.0]]),
+        (lambda: lists.tensor_list_gather(with_one(None), [2], FLOAT), [[0.0, 0.0]]),
+        (lambda: lists.tensor_list_get_item(with_one([None]), 0, FLOAT), [0.0, 0.0]),
+        (lambda: lists.tensor_list_get_item(reserved([None]), 0, FLOAT, [2]), [0.0, 0.0]),
+        (lambda: lists.tensor_list_pop_back(reserved([2]), FLOAT)[1], [0.0, 0.0]),
+        (lambda: stacked(lists.tensor_list_resize(of(1.0, 2.0), 3)), [1.0, 2.0, 0.0]),
+        (lambda: lists.tensor_list_concat(reserved([1, 2], 2), FLOAT), [[0.0, 0.0], [0.0, 0.0]]),
+        (lambda: tf.shape(stacked(of(shape=[2, 3]))), [0, 2, 3]),
+        (lambda: tf.shape(lists.tensor_list_gather(of(shape=[2, 3]), [], FLOAT)), [0, 2, 3]),
+        (lambda: lists.tensor_list_element_shape(of(shape=[2, None]), tf.int32), [2, -1]),
+        (lambda: lists.tensor_list_element_shape(with_one([None]), tf.int64), [-1]),
+        (lambda: lists.tensor_list_element_shape(of(shape=None), tf.int32), -1),
+    ],
+)  # fmt: skip
+def test_elements_that_were_never_written_are_zeros_of_the_shape_that_is_known(make, expected):
+    assert run(make()).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: lists.tensor_list_pop_back(of(), FLOAT)[1], "Trying to pop from an empty list"),
+        (lambda: lists.tensor_list_push_back(lists.empty_tensor_list([], FLOAT, 0), 1.0), "push item into a full list"),
+        (lambda: lists.tensor_list_set_item(of(), 0, 1.0), "modify element 0 in a list with 0 elements"),
+        (lambda: of([1.0], shape=[2]), r"append a tensor with incompatible shape to a list.*\[1\] list shape: \[2\]"),
+        (
+            lambda: lists.tensor_list_set_item(of(1.0), 0, [1.0]),
+            r"set a tensor with incompatible shape at a list index. Item element shape: \[1\] list shape: \[\]",
+        ),
+        (lambda: stacked(of(shape=[None, 2])), r"stack elements of an empty list with non-fully-defined.*\[\?,2\]"),
+        (lambda: stacked(reserved(None)), "only contains uninitialized tensors and has a non-fully-defined.*<unknown>"),
+        (lambda: stacked(of(1.0, [2.0], shape=None)), "Incompatible ranks during merge: 0 vs. 1"),
+        (lambda: stacked(of([1.0], [2.0, 3.0], shape=[None])), r"shapes during merge: \[1\] vs. \[2\]"),
+        (lambda: lists.tensor_list_gather(reserved(None), [0], FLOAT), "gather uninitialized tensors from a list"),
+        (lambda: lists.tensor_list_get_item(reserved([None]), 0, FLOAT), "an uninitialized tensor but element_shape"),
+        (lambda: lists.tensor_list_resize(of(1.0), -1), "expects size to be non-negative. Got: -1"),
+        (lambda: lists.tensor_list_scatter([1.0], [-1], []), "must all be non-negative"),
+        (lambda: lists.tensor_list_scatter([1.0], [0, 1], []), "Expected: 2 Actual: 1"),
+        (lambda: lists.tensor_list_concat(reserved(None), FLOAT), "concat list with only uninitialized tensors"),
+        (lambda: lists.tensor_list_concat(of(1.0, shape=None), FLOAT), "saw a scalar shape at index 0"),
+        (lambda: lists.tensor_list_concat(of(shape=None), FLOAT), "fully defined when concating an empty tensor list"),
+    ],
+)
+def test_lists_refuse_in_tensorflows_words(make, words):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        run(make())
+
+
+def test_elements_of_lists_may_be_strings():
+    made = lists.tensor_list_push_back(lists.empty_tensor_list([], tf.string), tf.constant("a"))
+    made = lists.tensor_list_set_item(made, 0, tf.constant("b"))
+    assert run(lists.tensor_list_stack(made, tf.string)).tolist() == [b"b"]

@@ -122,6 +122,7 @@ TESTED_ELSEWHERE = {
     "RegionInput": "the input of a branch or a loop: test_control_flow.py",
     "StackTimesMatrix": "the gradient of ProductOfStacks, which checks it",
     **dict.fromkeys(["TensorArrayPop", "TensorArrayReplace", "TensorArrayResize"], "lists: test_tensor_list_ops.py"),
+    **dict.fromkeys(["TensorArrayBounds", "TensorArrayElementShape"], "lists: test_tensor_lists.py"),
     "NoValue": "has no value: test_control_flow_gradients.py",
     **dict.fromkeys(["StackV2", "StackPushV2", "StackPopV2"], "works in place: test_stack_ops.py"),
     **dict.fromkeys(

@@ -292,7 +292,7 @@ class Distribution:
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
         """Expected negative log-probability that `other` gives to samples of this distribution."""
-        return self._in_scope(name, lambda: self.entropy() + kl_divergence(self, other, self.allow_nan_stats))
+        return self._in_scope(name, lambda: cross_entropy(self, other, self.allow_nan_stats))
 
     # -- what a subclass knows -------------------------------------------------------------------
 
@@ -562,10 +562,10 @@ def kl_divergence(
     """
     found = _nearest_divergence(type(distribution_a), type(distribution_b))
     if found is None:
-        kinds = f"{type(distribution_a).__name__} to {type(distribution_b).__name__}"
         raise NotImplementedError(
-            f"No KL(distribution_a || distribution_b) registered from {kinds}: "
-            "register one with tf.distributions.RegisterKL"
+            "No KL(distribution_a || distribution_b) registered for distribution_a type "
+            f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}: register one "
+            "with tf.distributions.RegisterKL"
         )
     graph = get_default_graph()
     with graph.name_scope("KullbackLeibler"):
@@ -580,6 +580,24 @@ def kl_divergence(
         )
         with graph.control_dependencies([check]):
             return array_ops.identity(divergence, "checked_kl")
+
+
+def cross_entropy(
+    ref: Distribution, other: Distribution, allow_nan_stats: bool = True, name: str | None = None
+) -> Tensor:
+    """The expected negative log-probability that `other` gives to samples of `ref`.
+
+    Args:
+        ref: The distribution over which the expectation is taken.
+        other: The other one.
+        allow_nan_stats: As for `kl_divergence`.
+        name: Name of the operations.
+
+    Returns:
+        One number for each pair of distributions of the two batches, whose shapes broadcast.
+    """
+    with get_default_graph().name_scope(name or "cross_entropy"):
+        return ref.entropy() + kl_divergence(ref, other, allow_nan_stats)
 
 
 def _nearest_divergence(kind_a: type, kind_b: type) -> Divergence | None:

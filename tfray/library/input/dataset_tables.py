@@ -72,20 +72,25 @@ class SqlDataset(Dataset):
     """The rows of a query, each a structure of scalars, read by the standard library's sqlite3.
 
     Args:
-        driver_name: ``"sqlite"``.
+        driver_name: ``"sqlite"``, or a string scalar.
         data_source_name: Path of the database's file, or a string scalar.
         query: The query, or a string scalar.
-        output_types: Dtypes of the columns, in the structure of an element.
+        output_types: Dtypes of the columns, in the structure of an element. Values become such as SQLite has it: text
+            is the number that it begins with, fractions are cut off, and NULL is 0 or empty.
 
     Raises:
-        InvalidArgumentError: Another driver.
+        InvalidArgumentError: Another driver. While running: the file cannot be opened, or the query has another number
+            of columns.
+        UnknownError: While running: SQLite refuses the query.
     """
 
-    def __init__(self, driver_name: str, data_source_name: TensorLike, query: TensorLike, output_types: Any) -> None:
-        if driver_name != "sqlite":
+    def __init__(
+        self, driver_name: TensorLike, data_source_name: TensorLike, query: TensorLike, output_types: Any
+    ) -> None:
+        if isinstance(driver_name, str) and driver_name != "sqlite":
             raise ArgumentError(f"driver_name is {driver_name!r}, expected 'sqlite'")
         types = nest.map_structure(as_dtype, output_types)
-        sources = [convert_to_tensor(value, dtypes.string) for value in (data_source_name, query)]
+        sources = [convert_to_tensor(value, dtypes.string) for value in (driver_name, data_source_name, query)]
         variant = add_op(dataset_ops.SQL, *sources, output_types=nest.flatten(types))
         super().__init__(variant, types, nest.map_structure(lambda _: TensorShape([]), types))
 

@@ -1,7 +1,7 @@
 """TensorFlow's lists of tensors: ``tensorflow.python.ops.list_ops``.
 
-A list is a variant tensor, and each function returns a new one. Here lists are what holds a `tf.TensorArray`: they do
-not hold their elements to a shape, and a bound on their number has no effect.
+A list is a variant tensor, and each function returns a new one. It holds its elements to a shape, and their number to a
+bound where one is given; elements that were never written are zeros where the shape is known.
 """
 
 from __future__ import annotations

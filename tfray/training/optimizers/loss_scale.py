@@ -151,7 +151,8 @@ def are_finite(grads: Any) -> Tensor:
     return math_ops.reduce_all(array_ops.stack(finite)) if finite else convert_to_tensor(True)
 
 
-def _as_loss_scale(given: Any) -> LossScale:
+def as_loss_scale(given: Any) -> LossScale:
+    """The scale that a number, ``"dynamic"`` or a `LossScale` stands for. Raises `ValueError` for anything else."""
     if isinstance(given, LossScale):
         return given
     if given == "dynamic":
@@ -179,7 +180,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             raise ValueError(f"opt is {opt!r}, expected a tf.train.Optimizer")
         super().__init__(opt._use_locking, opt.get_name())
         self._optimizer = opt
-        self._loss_scale = _as_loss_scale(loss_scale)
+        self._loss_scale = as_loss_scale(loss_scale)
         self._parts = {"base_optimizer": opt, "loss_scale": self._loss_scale}
 
     def compute_gradients(
