@@ -18,7 +18,14 @@ from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
-from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
+from tfray.keras.batch_sources import (
+    BatchSource,
+    batch_of,
+    is_source,
+    parts_of,
+    refuse_batch_size,
+    refuse_beside_dataset,
+)
 from tfray.keras.callbacks import Callback, CallbackList, History
 from tfray.keras.settings import floatx
 from tfray.keras.training_data import (
@@ -320,11 +327,18 @@ class Trainable:
             class_weight: What examples count, by their classes.
             reset_metrics: Whether metrics are of this batch alone, and the next begins anew.
         """
-        return self.__on_batch(self.__standardized(x, y, sample_weight, class_weight), True, reset_metrics)
+        return self.__on_batch(self.__given(x, y, sample_weight, class_weight), True, reset_metrics)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True) -> Any:
         """The loss of one batch, or a list of loss and metrics; arguments as for `train_on_batch`."""
-        return self.__on_batch(self.__standardized(x, y, sample_weight, None), False, reset_metrics)
+        return self.__on_batch(self.__given(x, y, sample_weight, None), False, reset_metrics)
+
+    def __given(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> Batch:
+        """A batch of arrays, or the next one of a dataset."""
+        refuse_beside_dataset(x, y=y, sample_weight=sample_weight)
+        batch = batch_of(x)
+        x, y, sample_weight = (x, y, sample_weight) if batch is x else parts_of(batch)
+        return self.__standardized(x, y, sample_weight, class_weight, batch is x)
 
     def __on_batch(self, batch: Batch, training: bool, reset_metrics: bool) -> Any:
         self.__prepare(batch[1])
@@ -346,7 +360,8 @@ class Trainable:
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        inputs = self.__given_inputs(x)
+        batch = batch_of(x)
+        inputs = self.__given_inputs(x if batch is x else parts_of(batch)[0])
         feeds = {**phase_feed(False), **feeds_of(self.__fed_inputs(), inputs)}
         return one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
 
@@ -369,13 +384,16 @@ class Trainable:
         return [shaped(array, tensor.shape, "input", name) for array, tensor, name in zip(
             arrays, fed, names or [each.op.name for each in fed], strict=True)]  # fmt: skip
 
-    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> Batch:
+    def __standardized(
+        self, x: Any, y: Any, sample_weight: Any, class_weight: Any, checks_targets: bool = True
+    ) -> Batch:
+        """Arrays for inputs and targets, and weights. Targets of datasets are broadcast as a loss has it, unchecked."""
         inputs = self.__given_inputs(x)
         heads = self.__fed_heads()
         targets = arrays_of(y, [head.name for head in heads]) if heads else []
         check_count(targets, len(heads), "target")
         targets = [shaped(target, None, "target", head.name) for target, head in zip(targets, heads, strict=True)]
-        for target, head in zip(targets, heads, strict=True):
+        for target, head in zip(targets, heads, strict=True) if checks_targets else ():
             check_fits(target, head.loss, self.outputs[head.place])
         sizes = {len(array) for array in [*inputs, *targets]}
         if len(sizes) > 1:
@@ -452,9 +470,10 @@ class Trainable:
             The history: loss and metrics at the end of each epoch. Training ends when there are no more batches.
         """
         refuse_batch_size(x, batch_size)
+        refuse_beside_dataset(x, y=y, sample_weight=sample_weight, validation_split=validation_split)
         size, samples = batch_size or 32, None
         if is_source(x):
-            source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle)
+            source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle, "steps_per_epoch")
             epoch_batches = functools.partial(self.__taken, source, class_weight)
             steps = source.steps
         else:
@@ -471,7 +490,10 @@ class Trainable:
             samples = len([*inputs, *targets][0]) if inputs or targets else math.ceil(steps_per_epoch or 0) * size
             steps = math.ceil(samples / size if steps_per_epoch is None else steps_per_epoch)
             epoch_batches = functools.partial(sliced, inputs, targets, weights, size, shuffle, steps)
-        validation = None if validation_data is None else self.__evaluation(validation_data, size, validation_steps)
+        if validation_data is not None:
+            validation = self.__evaluation(validation_data, size, validation_steps, argument="validation_steps")
+        else:
+            validation = None
         record = History()
         params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
         params["do_validation"] = validation is not None
@@ -505,11 +527,11 @@ class Trainable:
         return record
 
     def __evaluation(
-        self, data: Any, size: int, steps: float | None, sample_weight: Any = None
+        self, data: Any, size: int, steps: float | None, sample_weight: Any = None, argument: str = "steps"
     ) -> Callable[[], Iterator[Batch]]:
         """A function that gives the batches of an evaluation, from a source or from arrays."""
         if is_source(data):
-            return functools.partial(self.__taken, BatchSource(data, steps, False), None)
+            return functools.partial(self.__taken, BatchSource(data, steps, False, argument), None)
         x, y, *weights = data
         arrays = self.__standardized(x, y, weights[0] if weights else sample_weight, None)
         count = None if steps is None else math.ceil(steps)
@@ -518,7 +540,7 @@ class Trainable:
     def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[Batch]:
         for batch in source.epoch():
             x, y, weights = parts_of(batch)
-            yield self.__standardized(x, y, weights, class_weight)
+            yield self.__standardized(x, y, weights, class_weight, not source.is_dataset)
 
     def __prepared_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches; the first says what targets are like."""
@@ -564,6 +586,7 @@ class Trainable:
     ) -> Any:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
         refuse_batch_size(x, batch_size)
+        refuse_beside_dataset(x, y=y, sample_weight=sample_weight)
         data = x if is_source(x) and y is None else (x, y)
         batches = self.__evaluation(data, batch_size or 32, steps, sample_weight)
         listeners = CallbackList(callbacks or (), self, {"batch_size": batch_size, "steps": steps, "verbose": verbose})
