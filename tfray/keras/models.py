@@ -83,6 +83,7 @@ class Model(Trainable, Layer):
         self.__calls: list[Call] = []
         self.__order: list[Any] = []
         self.__single = True
+        self.__awaited: str | None = None
         if inputs is not None:
             self._connect_tensors(inputs, outputs)
 
@@ -343,29 +344,58 @@ class Model(Trainable, Layer):
         else:
             saving.write_checkpoint(self, filepath, overwrite)
 
-    def load_weights(self, filepath: str, by_name: bool = False) -> None:
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs; see `tf.keras.layers.Layer`. A model that has no weights before takes those it waits for."""
+        outputs = super().__call__(inputs, *args, **kwargs)
+        self._take_awaited_weights()
+        return outputs
+
+    def _take_awaited_weights(self) -> None:
+        if self.__awaited is not None and self.variables:
+            path, self.__awaited = self.__awaited, None
+            self.load_weights(path)
+
+    def load_weights(self, filepath: str, by_name: bool = False) -> Any:
         """Read the weights that `save_weights` or `save` wrote, or Keras or TensorFlow to a file of HDF5.
+
+        A model that has no weights yet, as of a derived class, takes those of a checkpoint when it is first called.
 
         Args:
             filepath: The file, or the path of a checkpoint.
             by_name: Whether layers are found by their names, in a file of HDF5: those that it does not have keep their
                 weights.
 
+        Returns:
+            For a checkpoint an object whose methods check what was restored; else None.
+
         Raises:
-            ValueError: The file of HDF5 holds the weights of another model.
+            ValueError: The file of HDF5 holds the weights of another model, or the model has no weights yet.
             InvalidArgumentError: So does another file.
             DataLossError: It is damaged.
             NotImplementedError: `by_name`, with a checkpoint or a file of NumPy's, in which layers have no names.
         """
         path = given_path(filepath, "filepath")
         is_checkpoint = saving.is_checkpoint(path)
+        is_unmade = not self.inputs and not self.variables
         if not is_checkpoint and hdf5_weights.is_hdf5(path):
+            if is_unmade:
+                raise ValueError(
+                    "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its "
+                    "variables yet. Call the Model first, then load the weights."
+                )
             hdf5_weights.read_weights(self, path, by_name)
-            return
+            return None
         if by_name:
-            raise NotImplementedError(f"{filepath!r} is no file of HDF5: only those have layers by their names")
-        values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
-        self._set_checked_weights(values, filepath)
+            raise NotImplementedError(
+                "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted weights: "
+                f"loading by name is only supported for HDF5, and {filepath!r} is no file of HDF5"
+            )
+        if is_checkpoint and is_unmade:
+            self.__awaited = path
+        else:
+            values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
+            self._set_checked_weights(values, filepath)
+        return saving.WeightsStatus(self, path) if is_checkpoint else None
 
     def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:
         """Set all weights to those of a file. Raises `InvalidArgumentError` where they are of another model."""
@@ -496,6 +526,7 @@ class Sequential(Model):
         if not self.inputs:
             sources, given = self._sources_for(x)
             self._connect_tensors(sources, self.call(given))
+            self._take_awaited_weights()
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal model, with weights of its own: the layers, and the input, if there is one.
