@@ -58,6 +58,7 @@ def test_arrays_do_not_become_part_of_the_graph():
         ({"x": {}, "shuffle": True}, ValueError, "empty dictionary"),
         ({"x": np.zeros(0), "shuffle": True}, ValueError, "empty array"),
         ({"x": np.arange(3), "y": np.arange(4), "shuffle": True}, ValueError, "same number of examples"),
+        ({"x": np.arange(3), "y": np.arange(4), "shuffle": True}, ValueError, "Length of tensors in x and y is mism"),
         ({"x": {"a": np.arange(3)}, "y": {"a": np.arange(3)}, "shuffle": True}, ValueError, "both a feature"),
     ],
 )

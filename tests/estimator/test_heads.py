@@ -189,6 +189,19 @@ def test_evaluation_while_it_trains(tmp_path):
     assert found[5]["average_loss"] == pytest.approx(model.evaluate(data)["average_loss"])
 
 
+@pytest.mark.parametrize("what", ["saver", "init_fn"])
+def test_an_evaluation_while_it_trains_sets_variables_itself(what):
+    given = {what: tf.train.Saver([tf.Variable(1.0)]) if what == "saver" else lambda scaffold, session: None}
+
+    def model_fn(features, labels, mode):
+        scaffold = tf.train.Scaffold(**given)
+        return tf.estimator.EstimatorSpec(mode, loss=tf.constant(3.0), train_op=tf.no_op(), scaffold=scaffold)
+
+    hook = tf.estimator.experimental.InMemoryEvaluatorHook(tf.estimator.Estimator(model_fn), data)
+    with pytest.raises(ValueError, match=f"does not support custom {what}"):
+        hook.begin()
+
+
 def test_training_stops_when_evaluations_say_so(tmp_path):
     model = tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x")], str(tmp_path)).train(data, steps=1)
     model.evaluate(data)

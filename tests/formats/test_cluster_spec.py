@@ -34,7 +34,8 @@ def test_tasks_may_have_gaps():
     assert spec.job_tasks("worker") == [None, "w1:2222", None, "w3:2222"]
     assert spec.as_dict() == {"worker": {1: "w1:2222", 3: "w3:2222"}} and spec.num_tasks("worker") == 2
     assert spec != tf.train.ClusterSpec({"worker": ["w1:2222", "w3:2222"]})
-    assert not tf.train.ClusterSpec({})
+    assert not tf.train.ClusterSpec({}) and tf.train.ClusterSpec({}) == {}
+    assert spec == {"worker": {1: "w1:2222", 3: "w3:2222"}}
 
 
 @pytest.mark.parametrize(

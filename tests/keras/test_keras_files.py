@@ -12,6 +12,7 @@ import tfray as tf
 from tests.support import ROOT
 from tests.support.archives import unpack
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+from tfray.keras.files import checksums, hdf5_weights
 
 GOLDEN = ROOT / "tests" / "golden" / "keras_models.tar.xz"
 
@@ -672,3 +673,83 @@ def test_files_that_are_open(tmp_path):
         loaded = keras.models.load_model(file)
     np.testing.assert_allclose(loaded.predict(x), model.predict(x), rtol=1e-6)
     np.testing.assert_allclose(loaded.evaluate(x, y, verbose=0), model.evaluate(x, y, verbose=0), rtol=1e-5)
+
+
+class _TwoLayers(keras.Model):
+    """A model whose layers are made with it, and get weights when it is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.x_layer = layers.Dense(3)
+        self.b_layer = layers.Dense(1)
+
+    def call(self, inputs):
+        return self.b_layer(self.x_layer(inputs))
+
+
+@pytest.mark.parametrize("build", [_TwoLayers, lambda: keras.Sequential([layers.Dense(3), layers.Dense(1)])])
+def test_a_model_without_weights_waits_for_those_of_a_checkpoint(tmp_path, build):
+    x, path = np.arange(6, dtype=np.float32).reshape(3, 2), str(tmp_path / "weights")
+    model = build()
+    expected = model.predict(x)
+    model.save_weights(path)
+    names = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    if build is _TwoLayers:  # as TensorFlow 1.15 names them
+        assert names == {
+            f"{layer}/{weight}/.ATTRIBUTES/VARIABLE_VALUE": shape
+            for layer, shapes in (("x_layer", ([2, 3], [3])), ("b_layer", ([3, 1], [1])))
+            for weight, shape in zip(("kernel", "bias"), shapes, strict=True)
+        }
+    other = build()
+    status = other.load_weights(path).expect_partial()
+    with pytest.raises(AssertionError):
+        status.assert_consumed()
+    with pytest.raises(AssertionError, match="no weights yet"):
+        status.assert_nontrivial_match()
+    np.testing.assert_allclose(other.predict(x), expected, rtol=1e-6)
+    status.assert_consumed().assert_existing_objects_matched().assert_nontrivial_match()
+    other.set_weights([np.zeros(weight.shape) for weight in other.get_weights()])
+    status.initialize_or_restore()
+    np.testing.assert_allclose(other.predict(x), expected, rtol=1e-6)
+
+
+def test_a_model_without_weights_takes_none_of_hdf5(tmp_path):
+    pytest.importorskip("h5py")
+    model, path = _TwoLayers(), str(tmp_path / "weights.h5")
+    model.predict(np.zeros((3, 2)))
+    model.save_weights(path)
+    with pytest.raises(ValueError, match="Unable to load weights saved in HDF5 format"):
+        _TwoLayers().load_weights(path)
+
+
+def test_weights_by_place_are_read_by_derived_classes(tmp_path):
+    """Files of derived classes had these names before."""
+    x, path = np.arange(6, dtype=np.float32).reshape(3, 2), str(tmp_path / "weights")
+    by_place = keras.Sequential([layers.Dense(3, input_shape=(2,)), layers.Dense(1)])
+    by_place.save_weights(path)
+    model = _TwoLayers()
+    model.load_weights(path)
+    np.testing.assert_allclose(model.predict(x), by_place.predict(x), rtol=1e-6)
+
+
+def test_weights_of_a_list_of_layers(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    model, other = two_layers(), two_layers(("first", "another"))
+    with h5py.File(str(tmp_path / "weights.h5"), "w") as file:
+        hdf5_weights.save_weights_to_hdf5_group(file.create_group("within"), model.layers)
+        hdf5_weights.load_weights_from_hdf5_group_by_name(file["within"], other.layers[:1])
+        np.testing.assert_array_equal(other.get_weights()[0], model.get_weights()[0])
+        hdf5_weights.load_weights_from_hdf5_group(file["within"], other.layers)
+        with pytest.raises(ValueError, match="containing 3 layers into a model with 1 layers"):
+            hdf5_weights.load_weights_from_hdf5_group(file["within"], other.layers[:1])
+    for mine, its in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_checksums_of_files(tmp_path):
+    (tmp_path / "text").write_bytes(b"abc")
+    of_md5, path = "900150983cd24fb0d6963f7d28e17f72", str(tmp_path / "text")  # RFC 1321
+    of_sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180
+    assert checksums.hash_file(path) == of_sha256 and checksums.hash_file(path, "md5") == of_md5
+    assert checksums.validate_file(path, of_md5) and checksums.validate_file(path, of_sha256, "sha256")
+    assert not checksums.validate_file(path, of_md5[::-1])

@@ -477,3 +477,58 @@ def test_callbacks_are_told_of_the_metrics():
     model.fit(X, Y, verbose=0, validation_split=0.5, callbacks=[Told()])
     names = ["loss", "mean_absolute_error"]
     assert told["metrics"] == [*names, *(f"val_{name}" for name in names)] and told["samples"] == 3
+
+
+def _endless():
+    return _few().repeat()
+
+
+def _few():
+    examples = np.arange(30, dtype=np.float32).reshape(10, 3), np.ones((10, 4), np.float32)
+    return tf.data.Dataset.from_tensor_slices(examples).batch(5)
+
+
+def _four():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_dim=3, kernel_initializer="zeros")])
+    model.compile("sgd", "mse")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m: m.fit(_endless(), verbose=0), "infinitely repeating dataset.*`steps_per_epoch` argument"),
+        (lambda m: m.evaluate(_endless(), verbose=0), "infinitely repeating dataset.*`steps` argument"),
+        (lambda m: m.predict(_endless()), "infinitely repeating dataset.*`steps` argument"),
+        (
+            lambda m: m.fit(_few(), verbose=0, validation_data=_endless()),
+            "infinitely repeating dataset.*`validation_steps` argument",
+        ),
+        (lambda m: m.fit(_few(), _few(), verbose=0), "you should not specify a target"),
+        (lambda m: m.evaluate(_few(), np.ones(10)), "you should not specify a target"),
+        (lambda m: m.train_on_batch(_few(), np.ones(10)), "you should not specify a target"),
+        (lambda m: m.fit(_few(), sample_weight=np.ones(10)), "`sample_weight` argument is not supported when input"),
+        (lambda m: m.evaluate(_few(), sample_weight=np.ones(10)), "`sample_weight` argument is not supported"),
+        (lambda m: m.fit(_few(), validation_split=0.5), "`validation_split` argument is not supported when input"),
+    ],
+)
+def test_what_datasets_do_not_go_with(call, words):
+    with pytest.raises(ValueError, match=words):
+        call(_four())
+
+
+def test_one_batch_of_a_dataset():
+    model, rows = _four(), np.arange(15, dtype=np.float32).reshape(5, 3)
+    assert model.test_on_batch(_few()) == 1.0  # predictions are 0
+    np.testing.assert_array_equal(model.predict_on_batch(_few()), np.zeros((5, 4)))
+    assert model.train_on_batch(_few()) == 1.0
+    # Of each loss, a mean over 5 rows and 4 outputs, the gradient of a weight is -2 sum(x) / 20.
+    np.testing.assert_allclose(model.get_weights()[0][:, 0], 0.01 * 2 * rows.sum(0) / 20, rtol=1e-5)
+
+
+def test_targets_of_a_dataset_are_broadcast():
+    model = _four()
+    dataset = tf.data.Dataset.from_tensor_slices((np.zeros((4, 3), np.float32), np.array([1, 2, 3, 4], np.int32)))
+    assert model.evaluate(dataset.batch(2), verbose=0) == np.mean(np.square([1, 2, 3, 4]))
+    with pytest.raises(ValueError, match="same shape as the output"):
+        model.fit(np.zeros((4, 3)), np.array([1, 2, 3, 4]), verbose=0)

@@ -12,7 +12,7 @@ from tfray.contrib import learn
 from tfray.programs.learn import experiment, generators, interfaces, metrics, ops, scores
 from tfray.programs.learn import mean_estimators as debug
 from tfray.programs.learn import tensor_signatures as signatures
-from tfray.programs.learn.estimators import RunConfig
+from tfray.programs.learn.cluster_config import RunConfig
 
 # -- metrics -------------------------------------------------------------------------------------------
 

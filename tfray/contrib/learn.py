@@ -10,7 +10,6 @@ from tfray.contrib.aliases import learn_io as io
 from tfray.contrib.aliases import learn_models as models
 from tfray.contrib.aliases import learn_utils as utils
 from tfray.contrib.aliases.learn_io import extract_pandas_data, extract_pandas_labels, extract_pandas_matrix
-from tfray.estimator.run_config import TaskType
 from tfray.library.input import vocabulary as preprocessing
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
@@ -18,6 +17,7 @@ from tfray.programs.learn import experiment as learn_runner
 from tfray.programs.learn import experiment as monitors
 from tfray.programs.learn import ops
 from tfray.programs.learn import small_datasets as datasets
+from tfray.programs.learn.cluster_config import RunConfig, TaskType
 from tfray.programs.learn.estimators import (
     DNNClassifier,
     DNNLinearCombinedClassifier,
@@ -28,7 +28,6 @@ from tfray.programs.learn.estimators import (
     LinearClassifier,
     LinearRegressor,
     ModelFnOps,
-    RunConfig,
     SKCompat,
     build_parsing_serving_input_fn,
     infer_real_valued_columns_from_input,

@@ -45,7 +45,10 @@ class InMemoryEvaluatorHook(SessionRunHook):
         if not every_n_iter or every_n_iter <= 0:
             raise ValueError(f"every_n_iter is {every_n_iter}, expected more than 0")
         if estimator.config.num_ps_replicas > 0 or estimator.config.num_worker_replicas > 1:
-            raise ValueError("InMemoryEvaluatorHook reads the variables of this process, and a cluster has others too")
+            raise ValueError(
+                "InMemoryEvaluatorHook supports only single machine (aka Local) setting: it reads the variables of "
+                "this process, and a cluster has others too"
+            )
         self._estimator = estimator
         self._input_fn = input_fn
         self._hooks = list(checked_hooks(hooks, "hooks"))
@@ -62,10 +65,9 @@ class InMemoryEvaluatorHook(SessionRunHook):
         with self._graph.as_default():
             self._evaluation = self._estimator._add_evaluation(self._input_fn, self._hooks)
             scaffold = self._evaluation.scaffold
-            if scaffold.saver is not None or scaffold.init_fn is not None:
-                raise ValueError(
-                    "InMemoryEvaluatorHook sets variables itself: the scaffold must have no saver or init_fn"
-                )
+            for what, given in (("saver", scaffold.saver), ("init_fn", scaffold.init_fn)):
+                if given is not None:
+                    raise ValueError(f"InMemoryEvaluator does not support custom {what}: it sets variables itself")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         self._evaluate(session)

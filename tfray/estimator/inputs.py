@@ -55,7 +55,10 @@ def numpy_input_fn(
         arrays |= {("y", name): array for name, array in labels.items()}
         if len({array.shape[0] for array in arrays.values()}) != 1:
             shapes = {name: array.shape for (_, name), array in arrays.items()}
-            raise ValueError(f"numpy_input_fn: the arrays must have the same number of examples; shapes: {shapes}")
+            raise ValueError(
+                "Length of tensors in x and y is mismatched. All elements in x and y must have the same length: "
+                f"numpy_input_fn takes arrays of the same number of examples, not of shapes {shapes}"
+            )
         tensors = _batches(arrays, batch_size, num_epochs, bool(shuffle), queue_capacity)
         return _like(x, "x", tensors) if y is None else (_like(x, "x", tensors), _like(y, "y", tensors))
 

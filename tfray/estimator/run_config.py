@@ -138,7 +138,7 @@ class RunConfig:
             save_checkpoints_secs = None
         elif save_checkpoints_steps is USE_DEFAULT:
             save_checkpoints_steps = None
-        environment = _environment()
+        environment = environment_of_task()
         self._values: dict[str, Any] = {}
         self._set(
             {
@@ -434,7 +434,7 @@ class RunConfig:
         return f"RunConfig({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not None)})"
 
 
-def _environment() -> dict[str, Any]:
+def environment_of_task() -> dict[str, Any]:
     """What ``TF_CONFIG`` says. Raises `ValueError` if it is no JSON dictionary."""
     text = os.environ.get(TF_CONFIG) or "{}"
     try:

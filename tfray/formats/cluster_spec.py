@@ -63,7 +63,7 @@ class ClusterSpec:
     __nonzero__ = __bool__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+        return self._jobs == (other._jobs if isinstance(other, ClusterSpec) else other)
 
     def __hash__(self) -> int:
         return hash(frozenset((name, *sorted(tasks.items())) for name, tasks in self._jobs.items()))

@@ -15,6 +15,7 @@ from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.keras.backend import get_session
 from tfray.library.input import dataset_iterators
+from tfray.library.input.data_experimental import INFINITE_CARDINALITY, cardinality
 from tfray.library.input.datasets import Dataset
 
 
@@ -46,16 +47,27 @@ class BatchSource:
             tensors: a pair of inputs and targets, of which each step takes new values.
         steps: Batches of an epoch, rounded up. All when None, of a sequence or of a dataset, which then begins anew.
         shuffle: Take the batches of a sequence in random order.
+        argument: What the caller's argument `steps` is called.
         anew: Begin each epoch with the first batch, where the source can do that.
 
     Raises:
-        ValueError: `steps` is None, and the source does not say where an epoch ends.
+        ValueError: `steps` is None, and the source does not say where an epoch ends, or has no end.
     """
 
-    def __init__(self, source: Any, steps: float | None, shuffle: bool, anew: bool = False) -> None:
+    def __init__(
+        self, source: Any, steps: float | None, shuffle: bool, argument: str = "steps", anew: bool = False
+    ) -> None:
         sizes = isinstance(source, Sequence)
+        self.is_dataset = isinstance(source, (Dataset, dataset_iterators.Iterator))
         if steps is None and not (sizes or isinstance(source, Dataset)):
-            raise ValueError("a generator, an iterator or tensors have no end: say how many steps an epoch has")
+            raise ValueError(
+                "a generator, an iterator or tensors have no end: you must specify the number of steps of an epoch by "
+                f"the `{argument}` argument."
+            )
+        if steps is None and isinstance(source, Dataset) and _is_endless(source):
+            raise ValueError(
+                f"When passing an infinitely repeating dataset, you must specify the `{argument}` argument."
+            )
         self.steps = len(source) if sizes and steps is None else None if steps is None else math.ceil(steps)
         self._begin = _beginner(source, shuffle)
         self._anew = anew and isinstance(source, (Sequence, Dataset))
@@ -85,6 +97,35 @@ def refuse_batch_size(x: Any, batch_size: int | None) -> None:
             "The `batch_size` argument must not be specified for the given input type. Received input: "
             f"{x}, batch_size: {batch_size}"
         )
+
+
+def refuse_beside_dataset(x: Any, **given: Any) -> None:
+    """Raise `ValueError` for targets, weights or a split of the examples beside a dataset, which has all of them."""
+    if not isinstance(x, (Dataset, dataset_iterators.Iterator)):
+        return
+    if given.pop("y", None) is not None:
+        raise ValueError(
+            f"You passed a dataset or dataset iterator ({x}) as input `x` to your model. In that case, you should not "
+            "specify a target (`y`) argument, since the dataset or dataset iterator generates both input data and "
+            "target data."
+        )
+    for name, value in given.items():
+        if value is not None and not (isinstance(value, float) and value == 0):
+            instead = " Instead, let its elements be (inputs, targets, sample_weight)." if "weight" in name else ""
+            raise ValueError(
+                f"`{name}` argument is not supported when input `x` is a dataset or a dataset iterator.{instead}"
+            )
+
+
+def batch_of(x: Any) -> Any:
+    """The next batch of an iterator of a dataset, the first one of a dataset; anything else as it is."""
+    if not isinstance(x, (Dataset, dataset_iterators.Iterator)):
+        return x
+    return next(BatchSource(x, 1, False).epoch())
+
+
+def _is_endless(dataset: Dataset) -> bool:
+    return bool(get_session().run(cardinality(dataset)) == INFINITE_CARDINALITY)
 
 
 def parts_of(batch: Any) -> tuple[Any, Any, Any]:

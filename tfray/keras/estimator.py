@@ -25,7 +25,7 @@ from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
 from tfray.keras.files.saving import load_model
-from tfray.keras.training import importance, mean_loss, values_of
+from tfray.keras.step_values import importance, mean_loss, values_of
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.layers.layer_history import mask_of
 from tfray.library.metrics.mean_metrics import mean

@@ -83,7 +83,7 @@ class Model(Trainable, Layer):
         self.__calls: list[Call] = []
         self.__order: list[Any] = []
         self.__single, self.__made_first = True, False
-        self.__weights_to_read: str | None = None
+        self.__awaited: str | None = None
         if inputs is not None:
             self._connect_tensors(inputs, outputs)
 
@@ -100,7 +100,7 @@ class Model(Trainable, Layer):
         # As in TensorFlow, node 0 of a model is itself, and its calls on other inputs follow.
         calls = self._recorded_calls[1:] if self.__made_first else self._recorded_calls
         self._recorded_calls, self.__made_first = [(inputs, outputs), *calls], True
-        self.__read_awaited()
+        self._take_awaited_weights()
 
     # -- layers and weights ----------------------------------------------------------------------
 
@@ -352,51 +352,58 @@ class Model(Trainable, Layer):
         else:
             saving.write_checkpoint(self, filepath, overwrite)
 
-    def load_weights(self, filepath: str, by_name: bool = False) -> None:
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs; see `tf.keras.layers.Layer`. A model that has no weights before takes those it waits for."""
+        outputs = super().__call__(inputs, *args, **kwargs)
+        self._take_awaited_weights()
+        return outputs
+
+    def _take_awaited_weights(self) -> None:
+        if self.__awaited is not None and self.variables:
+            path, self.__awaited = self.__awaited, None
+            self.load_weights(path)
+
+    def load_weights(self, filepath: str, by_name: bool = False) -> Any:
         """Read the weights that `save_weights` or `save` wrote, or Keras or TensorFlow to a file of HDF5.
 
-        A model that has no weights yet reads a checkpoint when it is first called.
+        A model that has no weights yet, as of a derived class, takes those of a checkpoint when it is first called.
 
         Args:
             filepath: The file, or the path of a checkpoint.
             by_name: Whether layers are found by their names, in a file of HDF5: those that it does not have keep their
                 weights.
 
+        Returns:
+            For a checkpoint an object whose methods check what was restored; else None.
+
         Raises:
-            ValueError: The file of HDF5 holds the weights of another model, or this one has none yet.
+            ValueError: The file of HDF5 holds the weights of another model, or the model has no weights yet.
             InvalidArgumentError: So does another file.
             DataLossError: It is damaged.
             NotImplementedError: `by_name`, with a checkpoint or a file of NumPy's, in which layers have no names.
         """
         path = given_path(filepath, "filepath")
         is_checkpoint = saving.is_checkpoint(path)
-        if not self.built:
-            if not is_checkpoint:
+        is_unmade = not self.inputs and not self.variables
+        if not is_checkpoint and hdf5_weights.is_hdf5(path):
+            if is_unmade:
                 raise ValueError(
                     "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its "
                     "variables yet. Call the Model first, then load the weights."
                 )
-            self.__weights_to_read = path
-            return
-        if not is_checkpoint and hdf5_weights.is_hdf5(path):
             hdf5_weights.read_weights(self, path, by_name)
-            return
+            return None
         if by_name:
-            raise NotImplementedError(f"{filepath!r} is no file of HDF5: only those have layers by their names")
-        values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
-        self._set_checked_weights(values, filepath)
-
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs for these inputs; arguments as for `Layer`."""
-        outputs = super().__call__(inputs, *args, **kwargs)
-        self.__read_awaited()
-        return outputs
-
-    def __read_awaited(self) -> None:
-        """Read the weights that `load_weights` was to read when there were none yet."""
-        if self.__weights_to_read is not None and self.built:
-            path, self.__weights_to_read = self.__weights_to_read, None
-            self.load_weights(path)
+            raise NotImplementedError(
+                "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted weights: "
+                f"loading by name is only supported for HDF5, and {filepath!r} is no file of HDF5"
+            )
+        if is_checkpoint and is_unmade:
+            self.__awaited = path
+        else:
+            values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
+            self._set_checked_weights(values, filepath)
+        return saving.WeightsStatus(self, path) if is_checkpoint else None
 
     def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:
         """Set all weights to those of a file. Raises `InvalidArgumentError` where they are of another model."""

@@ -18,10 +18,17 @@ from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
-from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
+from tfray.keras.batch_sources import (
+    BatchSource,
+    batch_of,
+    is_source,
+    parts_of,
+    refuse_batch_size,
+    refuse_beside_dataset,
+)
 from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, bar_of
 from tfray.keras.settings import floatx
-from tfray.keras.trainable_states import given_states, trainable_states
+from tfray.keras.step_values import mean_loss, result_after_update, sum_and_count
 from tfray.keras.training_data import (
     Batch,
     arrays_of,
@@ -41,7 +48,7 @@ from tfray.keras.training_data import (
     weights_of,
 )
 from tfray.library.input.datasets import Dataset
-from tfray.library.layers.layer_history import mask_of
+from tfray.library.layers.layer_nodes import given_states, trainable_states
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
@@ -308,9 +315,9 @@ class Trainable:
                 seen.append(metric)
                 self.__running.append(metric)
                 self.__running_places.append(1 + len(values))
-                values.append((_result_after_update(metric, head.target, head.output, weights), constant(1.0)))
+                values.append((result_after_update(metric, head.target, head.output, weights), constant(1.0)))
             else:
-                values.append(_sum_and_count(metric, head.loss, head.target, head.output, weights))
+                values.append(sum_and_count(metric, head.loss, head.target, head.output, weights))
         for _, metric, result in self._added_metrics():
             self.__running.append(metric)
             self.__running_places.append(1 + len(values))
@@ -355,11 +362,18 @@ class Trainable:
             class_weight: What examples count, by their classes.
             reset_metrics: Whether metrics are of this batch alone, and the next begins anew.
         """
-        return self.__on_batch(self.__standardized(x, y, sample_weight, class_weight), True, reset_metrics)
+        return self.__on_batch(self.__given(x, y, sample_weight, class_weight), True, reset_metrics)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True) -> Any:
         """The loss of one batch, or a list of loss and metrics; arguments as for `train_on_batch`."""
-        return self.__on_batch(self.__standardized(x, y, sample_weight, None), False, reset_metrics)
+        return self.__on_batch(self.__given(x, y, sample_weight, None), False, reset_metrics)
+
+    def __given(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> Batch:
+        """A batch of arrays, or the next one of a dataset."""
+        refuse_beside_dataset(x, y=y, sample_weight=sample_weight)
+        batch = batch_of(x)
+        x, y, sample_weight = (x, y, sample_weight) if batch is x else parts_of(batch)
+        return self.__standardized(x, y, sample_weight, class_weight, batch is x)
 
     def __on_batch(self, batch: Batch, training: bool, reset_metrics: bool) -> Any:
         self.__prepare(map(np.shape, batch[1]))
@@ -381,7 +395,8 @@ class Trainable:
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        inputs = self.__given_inputs(x)
+        batch = batch_of(x)
+        inputs = self.__given_inputs(x if batch is x else parts_of(batch)[0])
         feeds = {**phase_feed(False), **feeds_of(self.__fed_inputs(), inputs)}
         return one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
 
@@ -404,13 +419,16 @@ class Trainable:
         return [shaped(array, tensor.shape, "input", name) for array, tensor, name in zip(
             arrays, fed, names or [each.op.name for each in fed], strict=True)]  # fmt: skip
 
-    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> Batch:
+    def __standardized(
+        self, x: Any, y: Any, sample_weight: Any, class_weight: Any, checks_targets: bool = True
+    ) -> Batch:
+        """Arrays for inputs and targets, and weights. Targets of datasets are broadcast as a loss has it, unchecked."""
         inputs = self.__given_inputs(x)
         heads = self.__fed_heads()
         targets = arrays_of(y, [head.name for head in heads]) if heads else []
         check_count(targets, len(heads), "target")
         targets = [shaped(target, None, "target", head.name) for target, head in zip(targets, heads, strict=True)]
-        for target, head in zip(targets, heads, strict=True):
+        for target, head in zip(targets, heads, strict=True) if checks_targets else ():
             check_fits(target, head.loss, self.outputs[head.place])
         sizes = {len(array) for array in [*inputs, *targets]}
         if len(sizes) > 1:
@@ -487,9 +505,10 @@ class Trainable:
             The history: loss and metrics at the end of each epoch. Training ends when there are no more batches.
         """
         refuse_batch_size(x, batch_size)
+        refuse_beside_dataset(x, y=y, sample_weight=sample_weight, validation_split=validation_split)
         size, samples = batch_size or 32, None
         if is_source(x):
-            source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle)
+            source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle, "steps_per_epoch")
             epoch_batches = functools.partial(self.__taken, source, class_weight)
             steps = source.steps
         else:
@@ -506,11 +525,10 @@ class Trainable:
             samples = len([*inputs, *targets][0]) if inputs or targets else math.ceil(steps_per_epoch or 0) * size
             steps = math.ceil(samples / size if steps_per_epoch is None else steps_per_epoch)
             epoch_batches = functools.partial(sliced, inputs, targets, weights, size, shuffle, steps)
-        validation, *counts = (
-            (None, None, None)
-            if validation_data is None
-            else self.__evaluation(validation_data, size, validation_steps)
-        )
+        validation: Callable[[], Iterator[Batch]] | None = None
+        counts: list[int | None] = [None, None]
+        if validation_data is not None:
+            validation, *counts = self.__evaluation(validation_data, size, validation_steps, None, "validation_steps")
         record = History()
         params: dict[str, Any] = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps}
         names = [*self.metrics_names, *(f"val_{name}" for name in self.metrics_names if validation is not None)]
@@ -547,14 +565,14 @@ class Trainable:
         return record
 
     def __evaluation(
-        self, data: Any, size: int, steps: float | None, sample_weight: Any = None
+        self, data: Any, size: int, steps: float | None, sample_weight: Any = None, argument: str = "steps"
     ) -> tuple[Callable[[], Iterator[Batch]], int | None, int | None]:
         """A function that gives the batches of an evaluation, from a source or from arrays; how many examples, steps.
 
         Either number is None where it is not known.
         """
         if is_source(data):
-            source = BatchSource(data, steps, False, anew=True)
+            source = BatchSource(data, steps, False, argument, anew=True)
             return functools.partial(self.__taken, source, None), None, source.steps
         x, y, *weights = data
         arrays = self.__standardized(x, y, weights[0] if weights else sample_weight, None)
@@ -565,7 +583,7 @@ class Trainable:
     def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[Batch]:
         for batch in source.epoch():
             x, y, weights = parts_of(batch)
-            yield self.__standardized(x, y, weights, class_weight)
+            yield self.__standardized(x, y, weights, class_weight, not source.is_dataset)
 
     def __prepared_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches; the first says what targets are like."""
@@ -616,6 +634,7 @@ class Trainable:
     ) -> Any:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
         refuse_batch_size(x, batch_size)
+        refuse_beside_dataset(x, y=y, sample_weight=sample_weight)
         data = x if is_source(x) and y is None else (x, y)
         batches, samples, count = self.__evaluation(data, batch_size or 32, steps, sample_weight)
         params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
@@ -725,74 +744,6 @@ class Trainable:
             "use_multiprocessing": use_multiprocessing,
         }
         return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
-
-
-def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The mean of a loss over all its elements, in which those that are masked are zeros.
-
-    Args:
-        loss: A loss of ``tf.keras.losses``, or a function.
-        target: The target.
-        output: The output, and with it its mask.
-        weights: What examples, or steps of sequences, count.
-    """
-    values = values_of(loss, target, output)
-    found = values * importance(values, output, weights)
-    return loss.reduced(found) if isinstance(loss, keras_losses.Loss) else math_ops.reduce_mean(found)
-
-
-def values_of(function: Any, target: Tensor, output: Tensor) -> Tensor:
-    """The values of a loss or a metric, for each example if it has them."""
-    found = (function.call if isinstance(function, keras_losses.Loss) else function)(target, output)
-    return array_ops.cast(found, floatx()) if not found.dtype.is_floating else found
-
-
-def importance(values: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
-    """What each of the values counts: the weights of examples, and 0 where the output is masked.
-
-    A single value for all examples counts as often as they do.
-    """
-    factors = [array_ops.cast(each, values.dtype) for each in (weights, mask_of(output)) if each is not None]
-    rank = values.shape.rank or max((factor.shape.rank or 0 for factor in factors), default=None)
-    product = constant(1.0, values.dtype)
-    for factor in factors:
-        product = product * _with_rank(factor, rank)
-    return product
-
-
-def _result_after_update(metric: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> Tensor:
-    """The result of a metric that is an object, when it has seen the batch, without what is masked."""
-    factors = [each for each in (weights, mask_of(output)) if each is not None]
-    more = {}
-    if factors:
-        rank = max((output.shape.rank or 1) - 1, *(factor.shape.rank or 0 for factor in factors))
-        product = constant(1.0)
-        for factor in factors:
-            product = product * _with_rank(array_ops.cast(factor, floatx()), rank)
-        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, floatx())[..., 0], rank))
-        more["sample_weight"] = product * examples
-    update = metric.update_state(target, output, **more)
-    with get_default_graph().control_dependencies([] if update is None else [update]):
-        return array_ops.cast(array_ops.identity(metric.result()), floatx())
-
-
-def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> tuple[Any, Any]:
-    """The sum of a metric over what is not masked, and how much that is."""
-    values = values_of(keras_metrics.get(metric, loss, output), target, output)
-    counts = importance(values, output, weights)
-    return math_ops.reduce_sum(values * counts), math_ops.reduce_sum(array_ops.ones_like(values) * counts)
-
-
-def _with_rank(tensor: Tensor, rank: int | None) -> Tensor:
-    """A tensor of weights with dimensions of size 1 at its end, or fewer, so that it has this rank."""
-    own = tensor.shape.rank
-    if rank is None or own is None:
-        return tensor
-    if own == rank + 1:
-        return array_ops.squeeze(tensor, [-1])
-    for _ in range(rank - own):
-        tensor = array_ops.expand_dims(tensor, -1)
-    return tensor
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tarfile
@@ -21,6 +20,7 @@ from tfray.keras.batch_sources import Sequence
 from tfray.keras.enqueuers import GeneratorEnqueuer as GeneratorEnqueuer
 from tfray.keras.enqueuers import OrderedEnqueuer as OrderedEnqueuer
 from tfray.keras.enqueuers import SequenceEnqueuer as SequenceEnqueuer
+from tfray.keras.files.checksums import hash_file, kind_of
 from tfray.keras.files.hdf5_matrix import HDF5Matrix as HDF5Matrix
 from tfray.keras.files.model_drawing import model_to_dot as model_to_dot
 from tfray.keras.files.model_drawing import plot_model as plot_model
@@ -175,9 +175,8 @@ def get_file(
         raise NotFoundError(f"there is no {path}, and tfray downloads nothing: put {origin} there")
     expected = file_hash or md5_hash
     if expected and os.path.exists(packed):
-        name = hash_algorithm if hash_algorithm != "auto" else "sha256" if len(expected) == 64 else "md5"
-        with failures_of(packed), open(packed, "rb") as file:
-            found = hashlib.file_digest(file, name).hexdigest()
+        name = kind_of(expected, hash_algorithm)
+        found = hash_file(packed, name)
         if found != expected:
             raise DataLossError(f"{packed} has the {name} checksum {found}, expected {expected}")
     if untar and not os.path.exists(path):

@@ -284,6 +284,7 @@ def test_what_is_refused(build, error, match):
     [
         lambda: B.Ordered(validate_args=True).forward([2.0, 1.0]),
         lambda: B.Exp(validate_args=True).inverse(-1.0),
+        lambda: B.Permute(tf.placeholder_with_default([1, 2], None), validate_args=True).forward([1.0]),
         lambda: B.Square(validate_args=True).forward(-1.0),
         lambda: B.Softsign(validate_args=True).inverse(2.0),
         lambda: B.AffineScalar(scale=tf.zeros([2]), validate_args=True).forward([1.0, 1.0]),

@@ -195,6 +195,8 @@ def test_maximum_iterations_and_empty_sequences(session):
     for steps, expected in ((3, [3, 0]), (9, [5, 0]), (0, [0, 0])):
         got, ends = session.run([outputs.rnn_output, lengths], {limit: steps})
         assert got.shape == (2, max(expected), 4) and ends.tolist() == expected
+    with pytest.raises(ValueError, match="maximum_iterations must be a scalar"):
+        seq2seq.dynamic_decode(decoder, maximum_iterations=[3])
 
 
 # -- decoding from one's own outputs -------------------------------------------------------------------

@@ -209,6 +209,26 @@ def test_constraints():
         np.testing.assert_allclose(session.run(x), [1.5, 0.5], atol=1e-5)
 
 
+class _OneStep(tf.contrib.opt.ExternalOptimizerInterface):
+    def _minimize(self, initial_val, loss_grad_func, step_callback, **settings):
+        step_callback(initial_val)
+        return initial_val - loss_grad_func(initial_val)[1]
+
+
+def test_methods_of_ones_own_are_called_without_callbacks_too():
+    x = tf.Variable([7.0, -2.0])
+    loss = tf.reduce_sum(tf.square(x - [0.0, 1.0])) / 2.0
+    seen = []
+    with tf.Session() as session:
+        for callback in (None, seen.append):
+            session.run(tf.global_variables_initializer())
+            _OneStep(loss).minimize(session, step_callback=callback)
+            np.testing.assert_allclose(session.run(x), [0.0, 1.0], atol=1e-6)
+        np.testing.assert_allclose(seen, [[7.0, -2.0]])
+        with pytest.raises(NotImplementedError, match="subclass from it and implement the _minimize"):
+            tf.contrib.opt.ExternalOptimizerInterface(loss).minimize(session)
+
+
 def test_nothing_to_minimise():
     with pytest.raises(InvalidArgumentError, match="No variables"):
         tf.contrib.opt.ScipyOptimizerInterface(tf.constant(1.0))

@@ -5,9 +5,10 @@ Files of Keras and TensorFlow are read, those of whole models for their weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import util
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -116,6 +117,29 @@ def set_weights(model: Any, file: Any, by_name: bool) -> None:
     stored = {name: list(read_values(root[name]).values()) for name in _names(root, "layer_names")}
     pairs = _by_name(model, stored) if by_name else _in_order(model, stored)
     batch_set_value([(variable, np.asarray(values[()])) for variable, values in pairs])
+
+
+def save_weights_to_hdf5_group(f: Any, layers: Sequence[Any]) -> None:
+    """Write the weights of layers into an open file, or into a group of one."""
+    put_weights(f, stored_weights(SimpleNamespace(layers=layers)))
+
+
+def load_weights_from_hdf5_group(f: Any, layers: Sequence[Any]) -> None:
+    """Set the weights of layers to those of an open file, one layer after the other.
+
+    Raises:
+        ValueError: The file holds the weights of other layers. None is changed.
+    """
+    set_weights(SimpleNamespace(layers=layers), f, by_name=False)
+
+
+def load_weights_from_hdf5_group_by_name(f: Any, layers: Sequence[Any]) -> None:
+    """Set the weights of the layers whose names an open file has.
+
+    Raises:
+        ValueError: A layer has other weights there. None is changed.
+    """
+    set_weights(SimpleNamespace(layers=layers), f, by_name=True)
 
 
 def _by_name(model: Any, stored: Mapping[str, list[Any]]) -> list[tuple[Any, Any]]:

@@ -23,7 +23,9 @@ from tfray.keras.optimizers import of_train
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.platform import logging
 from tfray.library.variables.kept_session import get_session
+from tfray.library.variables.saveable_resource import saveable_of
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
+from tfray.training.checkpoints.object_graph import ObjectGraph
 from tfray.training.checkpoints.saver import Saver
 
 _DESCRIPTION: Final = "model"
@@ -114,14 +116,82 @@ def read_checkpoint(model: Any, path: str) -> list[Any]:
     found = reader.get_variable_to_shape_map()
     names = _names_in_checkpoint(model)
     missing = [name for name in names if name not in found]
+    if missing and not (by_place := _names_by_place(model)).keys() - found.keys():
+        names, missing = by_place, []  # an older file of tfray
     if missing:
         raise InvalidArgumentError(f"{path!r} has no {', '.join(missing)}: it holds the weights of another model")
     by_variable = {variable: reader.get_tensor(name) for name, variable in names.items()}
     return [by_variable[variable] for variable in model.variables]
 
 
+class WeightsStatus:
+    """What `Model.load_weights` gives for a checkpoint: checks of what was restored.
+
+    Args:
+        model: The model.
+        path: The path of the checkpoint.
+    """
+
+    def __init__(self, model: Any, path: str) -> None:
+        self._model, self._path = model, path
+
+    def assert_consumed(self) -> WeightsStatus:
+        """Check that every weight of the checkpoint has one of the model. Returns this object.
+
+        Raises:
+            AssertionError: One has none; the message names it.
+        """
+        self.assert_existing_objects_matched()
+        known = {*_names_in_checkpoint(self._model), *_names_by_place(self._model), "_CHECKPOINTABLE_OBJECT_GRAPH"}
+        unused = sorted(load_checkpoint(self._path).get_variable_to_shape_map().keys() - known)
+        if unused:
+            raise AssertionError(f"checkpoint {self._path!r} has values for which there is no object: {unused}")
+        return self
+
+    def assert_existing_objects_matched(self) -> WeightsStatus:
+        """Check that every weight of the model has a value in the checkpoint. Returns this object.
+
+        Raises:
+            AssertionError: One has none; the message names it.
+        """
+        try:
+            read_checkpoint(self._model, self._path)
+        except InvalidArgumentError as error:
+            raise AssertionError(str(error)) from error
+        return self
+
+    def assert_nontrivial_match(self) -> WeightsStatus:
+        """Check that the model has weights of the checkpoint. Returns this object."""
+        if not self._model.variables:
+            raise AssertionError(f"the model has no weights yet: none of {self._path!r} is restored")
+        return self.assert_existing_objects_matched()
+
+    def expect_partial(self) -> WeightsStatus:
+        """Say that a part of the checkpoint may stay unused, which nothing complains of here. Returns this object."""
+        return self
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """Give the weights their values of the checkpoint once more."""
+        self._model.load_weights(self._path)
+
+    initialize_or_restore = run_restore_ops
+
+
 def _names_in_checkpoint(model: Any) -> dict[str, Any]:
-    """The weights by the names that TensorFlow has for them: by the places of layers, and attributes of these."""
+    """The weights by the names that TensorFlow has for them: in a derived class by the attributes that lead there."""
+    if not model._is_subclassed():
+        return _names_by_place(model)
+    own = {id(saveable_of(each)): each for each in model.variables}
+    named = {
+        name: own[id(leaf)]
+        for name, leaf in ObjectGraph(model, {}).variables().items()
+        if id(leaf) in own and "/.OPTIMIZER_SLOT/" not in name
+    }
+    return named if len(named) == len(own) else _names_by_place(model)
+
+
+def _names_by_place(model: Any) -> dict[str, Any]:
+    """The weights by the places of layers, and attributes of these."""
     names: dict[str, Any] = {}
     layers = [layer for layer in model.layers if layer.variables]
     for place, layer in enumerate(layers):

@@ -28,7 +28,7 @@ from tfray.ops.checks.check_ops import (
 )
 from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.linalg import decomposition_ops, solve_ops
-from tfray.ops.math import math_ops
+from tfray.ops.math import math_ops, sorting_ops
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.math_ops import cumsum, exp, log, reduce_logsumexp, reduce_sum
 from tfray.ops.nn.activation_ops import softplus
@@ -316,6 +316,14 @@ class Permute(Bijector):
         known = constant_value(self.permutation)
         if known is not None and not np.array_equal(np.sort(known), np.arange(known.size)):
             raise ValueError("Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`.")
+        if validate_args and known is None:
+            size = array_ops.shape(self.permutation)[-1]
+            complete = assert_equal(
+                sorting_ops.sort(self.permutation),
+                array_ops.cast(array_ops.range(size), self.permutation.dtype),
+                message="Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`.",
+            )
+            self.permutation = after([complete], self.permutation)
         super().__init__([self.permutation], True, validate_args, None, 1, 1, name or "permute")
 
     def _forward(self, x: Tensor) -> Tensor:

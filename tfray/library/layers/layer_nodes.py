@@ -1,8 +1,9 @@
-"""The calls of layers as nodes of a network: what programs for Keras read of `Layer.inbound_nodes`."""
+"""The calls of layers as nodes of a network, what programs for Keras read of `Layer.inbound_nodes`; trainable states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,3 +102,27 @@ def _sources(layer: Any, inputs: Any, outputs: Any) -> Iterator[tuple[Any, int, 
         for number, call in enumerate(source._recorded_calls):
             places = [place for place, each in enumerate(nest.flatten(call[1])) if each is tensor]
             yield from ((source, number, place) for place in places)
+
+
+def trainable_states(layer: Any) -> dict[Any, bool]:
+    """Whether a layer, and each one within it, is trainable."""
+    found = {layer: layer.trainable}
+    for each in layer._layers_within():
+        found |= trainable_states(each)
+    return found
+
+
+@contextmanager
+def given_states(layer: Any, states: Mapping[Any, bool]) -> Iterator[None]:
+    """Let a layer and those within it be as trainable as they were then. One that is not listed stays as it is."""
+    now = trainable_states(layer)
+    _set(states)
+    try:
+        yield
+    finally:
+        _set(now)
+
+
+def _set(states: Mapping[Any, bool]) -> None:
+    for layer, is_trainable in states.items():  # those within a layer come after it, which sets theirs
+        layer.trainable = is_trainable

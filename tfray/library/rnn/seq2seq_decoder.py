@@ -165,7 +165,7 @@ def _limit(maximum_iterations: TensorLike | None) -> Tensor | None:
         return None
     limit = convert_to_tensor(maximum_iterations, dtypes.int32)
     if limit.shape.rank not in (None, 0):
-        raise InvalidArgumentError(f"maximum_iterations has shape {limit.shape}, expected a scalar")
+        raise InvalidArgumentError(f"maximum_iterations must be a scalar, and has shape {limit.shape}")
     return limit
 
 

@@ -30,13 +30,13 @@ def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5, nam
 def bucketize(input: TensorLike, boundaries: Sequence[float], name: str | None = None) -> Tensor:
     """How many of the boundaries each number reaches, int32.
 
-    Raises:
-        InvalidArgumentError: The boundaries do not ascend.
+    The step raises `InvalidArgumentError` if the boundaries do not ascend.
     """
-    if sorted(boundaries) != list(boundaries):
-        raise InvalidArgumentError(f"Expected sorted boundaries, not {boundaries}")
     with tf.name_scope(name, "Bucketize"):
         input = tf.convert_to_tensor(input, name="input")
+        if sorted(boundaries) != list(boundaries):
+            with tf.control_dependencies([tf.Assert(False, ["Expected sorted boundaries"])]):
+                input = tf.identity(input)
         reached = input[..., None] >= tf.constant(list(boundaries), input.dtype)
         return tf.reduce_sum(tf.cast(reached, tf.int32), -1)
 

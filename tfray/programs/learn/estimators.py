@@ -20,10 +20,8 @@ from tfray.estimator.receivers import (
     build_parsing_serving_input_receiver_fn,
     build_raw_serving_input_receiver_fn,
 )
-from tfray.estimator.run_config import RunConfig as EstimatorConfig
-from tfray.estimator.run_config import TaskType
+from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
-from tfray.formats.cluster_spec import ClusterSpec
 from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.type_aliases import Activation, TensorLike
@@ -43,42 +41,6 @@ Features = TensorLike | Mapping[str, TensorLike]
 
 _WHOLE = ""
 """The name of features that are one tensor."""
-
-
-class RunConfig(EstimatorConfig):
-    """`tf.estimator.RunConfig` with the arguments of ``tf.contrib.learn``.
-
-    Args:
-        master: Not used: the cluster is read from the environment.
-        num_cores: Not used.
-        log_device_placement: Not used.
-        gpu_memory_fraction: Not used.
-        **options: Those of `tf.estimator.RunConfig`.
-    """
-
-    def __init__(
-        self,
-        master: str | None = None,
-        num_cores: int = 0,
-        log_device_placement: bool = False,
-        gpu_memory_fraction: float = 1,
-        **options: Any,
-    ) -> None:
-        for name in ("evaluation_master", "cluster_spec", "environment"):
-            options.pop(name, None)
-        super().__init__(**options)
-
-    def _take_place(self, environment: Mapping[str, Any]) -> None:
-        task = {"index": 0, **(environment.get("task") or {})}
-        cluster = ClusterSpec(environment.get("cluster") or {})
-        chiefs = {TaskType.MASTER, TaskType.CHIEF} & set(cluster.jobs)
-        roles = (TaskType.MASTER, TaskType.CHIEF, TaskType.PS, TaskType.WORKER, TaskType.EVALUATOR)
-        if not cluster or (chiefs and task.get("type") in roles):
-            super()._take_place({**environment, "task": task})
-        else:  # a task that an `Experiment` of one's own gives a meaning
-            self._cluster_spec, self._evaluation_master = cluster, ""
-            self._task_type, self._task_id = task.get("type"), int(task["index"])
-            self._become_single(environment)
 
 
 class ModelFnOps(NamedTuple):
@@ -392,7 +354,7 @@ class Estimator(Learner):
         self,
         model_fn: Callable[..., Any],
         model_dir: str | None = None,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         params: Any = None,
         feature_engineering_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
     ) -> None:
@@ -566,7 +528,7 @@ class DNNClassifier(Classifying):
         dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _optional(_more, optimizer=_clipped(optimizer, "Adagrad", gradient_clip_norm), config=config)
@@ -597,7 +559,7 @@ class DNNRegressor(Regressing):
         dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         feature_engineering_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
         label_dimension: int = 1,
         **_more: Any,
@@ -630,7 +592,7 @@ class LinearClassifier(Classifying):
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         _joint_weight: bool = False,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _optional(_more, optimizer=_clipped(optimizer, "Ftrl", gradient_clip_norm), config=config)
@@ -650,7 +612,7 @@ class LinearRegressor(Regressing):
         enable_centered_bias: bool = False,
         label_dimension: int = 1,
         _joint_weights: bool = False,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _optional(_more, optimizer=_clipped(optimizer, "Ftrl", gradient_clip_norm), config=config)
@@ -701,7 +663,7 @@ class DNNLinearCombinedClassifier(Classifying):
         dnn_dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _of_both(locals())
@@ -727,7 +689,7 @@ class DNNLinearCombinedRegressor(Regressing):
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         label_dimension: int = 1,
-        config: EstimatorConfig | None = None,
+        config: RunConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _of_both(locals())

@@ -134,7 +134,7 @@ class ExternalOptimizerInterface:
             inequality_funcs=[evaluate([value]) for value in self._inequalities],
             inequality_grad_funcs=[evaluate([gradient]) for gradient in self._inequality_gradients],
             packed_bounds=self._bounds,
-            step_callback=step_callback,
+            step_callback=step_callback or _ignore,
             optimizer_kwargs=self.optimizer_kwargs,
         )
         self._load(session, result)
@@ -153,7 +153,10 @@ class ExternalOptimizerInterface:
 
     def _minimize(self, **settings: Any) -> np.ndarray:
         """Return the best point; the arguments are those that `minimize` passes above."""
-        raise TypeError(f"{type(self).__name__} is not an optimizer by itself")
+        raise NotImplementedError(
+            "To use ExternalOptimizerInterface, subclass from it and implement the _minimize() method: "
+            f"{type(self).__name__} has none"
+        )
 
 
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
@@ -201,6 +204,10 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         )
         best: np.ndarray = self.result.x
         return best
+
+
+def _ignore(point: np.ndarray) -> None:
+    """The step callback where none is given."""
 
 
 def _first(function: Callable[[np.ndarray], list[Any]]) -> Callable[[np.ndarray], Any]:
