@@ -61,6 +61,10 @@ def import_tune() -> Any:
     return tune
 
 
+START_TRIES: Final = 4
+"""How often a local Ray is started, which gives its processes half a minute each time, however busy the machine is."""
+
+
 def connect(address: str | None, init_options: dict[str, Any] | None = None, local_cpus: int = 0) -> bool:
     """Make sure that this process is connected to Ray.
 
@@ -98,23 +102,27 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         options["_system_config"] = {
             name: value for name, value in SYSTEM_CONFIG.items() if f"RAY_{name}" not in os.environ
         }
-    try:
-        # Ctrl-C waits until Ray is connected: a half-connected one leaves processes behind, and crashes at exit.
-        with InterruptedAfterwards(), _ended_quietly():
-            ray.init(**(options | (init_options or {})))
-    except KeyboardInterrupt:
-        ray.shutdown()
-        raise
-    except Exception as error:
-        ray.shutdown()
-        if address == "local":  # Ray gives its processes 30 s, and raises a plain exception
-            raise UnavailableError(
-                f"Ray could not be started on this machine: {error}; is it overloaded, or its disk full?"
-            ) from error
-        raise UnavailableError(
-            f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
-            "or use address='local'"
-        ) from error
+    for further_tries in reversed(range(START_TRIES)):
+        try:
+            # Ctrl-C waits until Ray is connected: a half-connected one leaves processes behind, and crashes at exit.
+            with InterruptedAfterwards(), _ended_quietly():
+                ray.init(**(options | (init_options or {})))
+            break
+        except KeyboardInterrupt:
+            ray.shutdown()
+            raise
+        except Exception as error:  # Ray raises a plain one
+            ray.shutdown()
+            if address != "local":
+                raise UnavailableError(
+                    f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
+                    "or use address='local'"
+                ) from error
+            if "timed out" not in str(error) or not further_tries:
+                raise UnavailableError(
+                    f"Ray could not be started on this machine: {error}; is it overloaded, or its disk full?"
+                ) from error
+            notice("Ray did not start within its 30 s, perhaps because this machine is busy; trying again")
     if address != "local":
         _tell_of(ray)
     return address == "local"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.support import ROOT
 from tests.support.local_ray import NO_MODE, one_of_the_machine
-from tests.support.processes import PATIENCE_S
+from tests.support.processes import PATIENCE_S, descendants, is_alive, wait_for
 
 PRIORITY = """
 import os
@@ -31,3 +34,40 @@ def test_actors_have_the_priority_of_other_programs(tmp_path, given, niceness):
         command = [sys.executable, "-c", PRIORITY]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
     assert f"niceness {niceness}\n" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.fault(
+    "Machines and networks",
+    "Ray does not start within its half minute: the machine is busy.",
+    happens="A line tells of it, and Ray is started again, up to three times.",
+    promise="What was half started ends.",
+)
+def test_a_ray_that_does_not_start_in_time_is_started_again():
+    """A raylet stands still, as on a machine that has no time for it."""
+    program = (
+        "import tfray as tf\n"
+        "with tf.Cluster({'worker': 1}) as cluster, tf.Session(cluster) as session:\n"
+        "    print(session.run(tf.constant(3) + 4))"
+    )
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = NO_MODE | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, **piped) as running:
+        raylets = []
+        wait_for(lambda: raylets.extend(raylets_of(running.pid)) or raylets)
+        os.kill(raylets[0], signal.SIGSTOP)
+        output, said = running.communicate(timeout=PATIENCE_S)
+    assert output == "7\n" and "did not start within its 30 s" in said
+    assert not is_alive(raylets[0])
+
+
+def raylets_of(pid):
+    """The raylets that a process has started."""
+    found = []
+    for each in descendants(pid):
+        with contextlib.suppress(OSError):
+            command, _, _ = Path(f"/proc/{each}/cmdline").read_bytes().partition(b"\0")
+            if command.endswith(b"/raylet"):
+                found.append(each)
+    return found

@@ -86,7 +86,12 @@ def losses(output):
 def test_an_asynchronous_program_of_tensorflow(ray_local, tmp_path):
     program = Program(str(tensorflow_program("between_graph_async.py", tmp_path)), [], 1, 2, ray_address())
     lines, notices, before = [], [], named_actors(ray_local)
-    Launch(program, lambda task, line: lines.append(f"[{task}] {line}"), notices.append).run()
+
+    def take(task, line):
+        lines.append(f"[{task}] {line}")
+        print(lines[-1])  # pytest shows it where a task fails
+
+    Launch(program, take, notices.append).run()
     output = "\n".join(lines)
     check_asynchronous(output, workers=2)
     assert not notices and "Traceback" not in output

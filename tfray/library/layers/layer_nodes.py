@@ -1,4 +1,4 @@
-"""The calls of layers as nodes of a network, what programs for Keras read of `Layer.inbound_nodes`; trainable states."""
+"""The calls of layers as nodes of a network, what programs read of `Layer.inbound_nodes`; what of it is trainable."""
 
 from __future__ import annotations
 
