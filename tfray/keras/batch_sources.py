@@ -61,8 +61,8 @@ class BatchSource:
         self.is_dataset = isinstance(source, (Dataset, dataset_iterators.Iterator))
         if steps is None and not (sizes or isinstance(source, Dataset)):
             raise ValueError(
-                "a generator, an iterator or tensors have no end: you must specify the number of steps of an epoch by "
-                f"the `{argument}` argument."
+                "a generator, an iterator or tensors have no end: say how many steps an epoch has, by the "
+                f"`{argument}` argument"
             )
         if steps is None and isinstance(source, Dataset) and _is_endless(source):
             raise ValueError(

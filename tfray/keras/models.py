@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -72,6 +72,7 @@ class Model(Trainable, Layer):
     """
 
     supports_masking = True
+    _has_own_weights_last = True
     _masks_its_outputs = True
     _parameters_end_here = True
 
@@ -126,10 +127,6 @@ class Model(Trainable, Layer):
 
     def _layers_within(self) -> list[Any]:
         return self.layers
-
-    def _gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
-        """What the layers have, and then the model's own."""
-        return list(dict.fromkeys([*super()._gathered((), attribute), *own]))
 
     @property
     def variables(self) -> list[Any]:

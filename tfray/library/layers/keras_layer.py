@@ -95,6 +95,7 @@ class Layer(Described):
     _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
+    _has_own_weights_last: ClassVar[bool] = False
     _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
 
     def __init__(
@@ -432,22 +433,22 @@ class Layer(Described):
                     found[item] = None
         return list(found)
 
-    def _gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
-        inner = (each for layer in self._layers_within() for each in getattr(layer, attribute))
-        return list(dict.fromkeys([*own, *inner]))
+    def __gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
+        inner = [each for layer in self._layers_within() for each in getattr(layer, attribute)]
+        return list(dict.fromkeys([*inner, *own] if self._has_own_weights_last else [*own, *inner]))
 
     @property
     def trainable_variables(self) -> list[Any]:
         """The variables that optimizers change, those of layers within this one included."""
-        return self._gathered(_parts(self._trainable_weights), "trainable_variables") if self.trainable else []
+        return self.__gathered(_parts(self._trainable_weights), "trainable_variables") if self.trainable else []
 
     @property
     def non_trainable_variables(self) -> list[Any]:
         """The variables that optimizers leave alone."""
         others = _parts(self._non_trainable_weights)
         if self.trainable:
-            return self._gathered(others, "non_trainable_variables")
-        return list(dict.fromkeys([*_parts(self._trainable_weights), *self._gathered(others, "variables")]))
+            return self.__gathered(others, "non_trainable_variables")
+        return list(dict.fromkeys([*_parts(self._trainable_weights), *self.__gathered(others, "variables")]))
 
     @property
     def variables(self) -> list[Any]:
@@ -462,12 +463,12 @@ class Layer(Described):
     def losses(self) -> list[Tensor]:
         """Losses of regularizers and those that `add_loss` added, those of layers within this one included."""
         self._losses = [loss() if callable(loss) else loss for loss in self._losses]
-        return self._gathered(self._losses, "losses")
+        return self.__gathered(self._losses, "losses")
 
     @property
     def updates(self) -> list[Any]:
         """What `add_update` added, likewise; nothing of a layer that is not trainable."""
-        return self._gathered(self._updates if self.trainable else [], "updates")
+        return self.__gathered(self._updates if self.trainable else [], "updates")
 
     def get_losses_for(self, inputs: Structure) -> list[Tensor]:
         """Losses that depend on these inputs, or with None those that depend on none."""
@@ -684,7 +685,7 @@ class Layer(Described):
 
     def _first_call(self) -> tuple[Any, Any]:
         if not self._recorded_calls:
-            raise AttributeError(f"Layer {self.name} is not connected: it has not been called")
+            raise AttributeError(f"Layer {self.name} is not connected: it was called 0 times")
         return self._recorded_calls[0]
 
     def _shapes_of_calls(self, part: int) -> Any:
