@@ -192,6 +192,7 @@ class Trainable:
 
     @property
     def _feed_targets(self) -> list[Tensor]:
+        # The targets are made with the loss.
         return [head.target for head in self.__fed_heads() if self.total_loss is not None]
 
     def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
@@ -604,13 +605,14 @@ class Trainable:
             if index == 0:
                 self.__prepare(map(np.shape, targets))
                 self.reset_metrics()
+                if bar is not None:
+                    bar.progbar.stateful_metrics.update(self.metrics_names[1:])
             values = self.__run_batch(inputs, targets, weights, mode == "train")
             found = [float(values[0]), *means(self.__added(values))[1:]]
             total, count, made = total + found[0] * size, count + size, made + 1
             named = dict(zip(self.metrics_names, found, strict=True))
             listeners.call(f"on_{mode}_batch_end", index, {"batch": index, "size": size, **named})
             if bar is not None:
-                bar.progbar.stateful_metrics.update(self.metrics_names[1:])
                 bar.on_batch_end(index, {"size": size, **named})
             if mode == "train" and self.stop_training:
                 break
