@@ -34,7 +34,7 @@ def input_fn(x, y, epochs):
 COLUMNS = [tf.feature_column.numeric_column(name) for name in ENCODED]
 
 
-@pytest.mark.parametrize("bent", [False, True])
+@pytest.mark.parametrize("bent", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_accuracy_is_within_half_a_point_of_a_plain_reference(tmp_path, bent):
     """Of logistic regression, or of networks of the same size trained by scikit-learn: seeds differ by half a point."""
     linear_model = pytest.importorskip("sklearn.linear_model")

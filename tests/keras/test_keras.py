@@ -478,7 +478,7 @@ def test_weights_in_files(tmp_path):
     for value, now in zip(values, model.get_weights(), strict=True):
         np.testing.assert_array_equal(value, now)
     other = keras.Sequential([layers.Dense(2, input_shape=(2,))])
-    with pytest.raises(InvalidArgumentError, match="weights of shapes"):
+    with pytest.raises(InvalidArgumentError, match="weights of another model: layer_with_weights-0/bias/"):
         other.load_weights(path)
 
 

@@ -206,3 +206,57 @@ def test_two_optimizers_beside_each_other_have_scopes_of_their_own():
     assert [each.weights[1].op.name for each in (first, second)] == [
         "outer/Adagrad/value/accumulator", "outer/Adagrad_1/value/accumulator",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "names"),
+    [
+        (optimizers.SGD(0.1, momentum=0.9), ["learning_rate", "decay", "momentum"]),
+        (optimizers.RMSprop(0.1), ["learning_rate", "decay", "momentum", "rho"]),
+        (optimizers.Adadelta(0.1), ["learning_rate", "decay", "rho"]),
+        (optimizers.Adam(0.1), ["learning_rate", "decay", "beta_1", "beta_2"]),
+        (
+            optimizers.Ftrl(0.1),
+            ["learning_rate", "decay", "learning_rate_power", "l1_regularization_strength"],
+        ),
+    ],
+    ids=lambda value: getattr(value, "_name", ""),
+)
+def test_hyperparameters_are_variables(optimizer, names):
+    """As in TensorFlow 1.15: what a program sets in one of the three ways is what later steps and descriptions take."""
+    value = tf.Variable([1.0], name="value")
+    step = optimizer.minimize(lambda: tf.reduce_sum(value**2), [value])
+    variables = {variable.op.name: variable for variable in tf.global_variables()}
+    assert {f"{optimizer._name}/{name}" for name in names} <= variables.keys()
+    session = K.get_session()
+    given = optimizer.get_config()
+    session.run(step)
+    first = session.run(value)
+    K.set_value(optimizer.learning_rate, 1e-9)
+    session.run(step)
+    if optimizer._name not in ("SGD", "Ftrl"):  # which move on by what they have summed up
+        np.testing.assert_allclose(session.run(value), first, rtol=1e-6)
+    for place, name in enumerate(names):
+        setattr(optimizer, name, -1.0 - place)
+        assert K.get_value(getattr(optimizer, name)) == -1.0 - place
+    assert optimizer.get_config() == given | {name: -1.0 - place for place, name in enumerate(names)}
+    assert optimizer.lr is optimizer.learning_rate
+
+
+def test_a_decay_that_is_set_counts_in_the_next_step():
+    value = tf.Variable([0.0], name="value")
+    optimizer = optimizers.Adam(0.1, beta_1=0.0, beta_2=0.0, epsilon=1e-9)
+    step = optimizer.minimize(lambda: tf.reduce_sum(value * 3.0), [value])
+    session = K.get_session()
+    session.run(step)
+    optimizer.beta_1 = 1.0 - 1e-6  # of which the mean then hardly changes any more
+    before = K.get_value(value)
+    np.testing.assert_allclose(before, [-0.1], rtol=1e-6)
+    session.run(step)
+    mean = 3.0 * (1 - 1e-6) + 3.0 * 1e-6
+    np.testing.assert_allclose(K.get_value(value), before - 0.1 * mean / 2e-6 / 3.0, rtol=0.1)
+
+
+def test_what_is_no_hyperparameter_is_no_attribute():
+    with pytest.raises(AttributeError, match="Adam has no attribute 'rho'"):
+        _ = optimizers.Adam().rho

@@ -85,3 +85,21 @@ def test_weights_wait_for_a_model_without_any(make, tmp_path):
     np.testing.assert_allclose(keras.backend.get_value(called(tf.constant(X))), expected, rtol=1e-5)
     with pytest.raises(ValueError, match="has not created its variables yet"):
         make().load_weights(str(tmp_path / "weights.h5"))
+
+
+@pytest.mark.parametrize("regularizer", [None, keras.regularizers.l2(0.1)], ids=["plain", "penalised"])
+def test_what_a_model_within_adds_is_of_the_inputs_of_the_whole(regularizer):
+    """It was built on an input of its own, which nobody feeds: updates and losses of that one are left out."""
+    inner = keras.Sequential(
+        [
+            layers.Dense(3, input_shape=(4,), activity_regularizer=regularizer, kernel_initializer="ones"),
+            layers.BatchNormalization(momentum=0.5),
+        ]
+    )
+    image = keras.Input([4])
+    model = keras.Model(image, layers.Dense(1, kernel_initializer="zeros")(inner(image)))
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    loss = model.train_on_batch(X, np.zeros([6, 1]))
+    seen = X.sum(1)
+    np.testing.assert_allclose(loss, 0.1 * 3 * np.square(seen).sum() / 6 if regularizer else 0.0, rtol=1e-5)
+    np.testing.assert_allclose(inner.layers[1].get_weights()[2], np.full(3, seen.mean() / 2), rtol=1e-5)

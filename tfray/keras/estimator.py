@@ -110,12 +110,13 @@ class _Recorded:
         self._outputs = dict(
             zip(model.output_names, [self._renamed(tensor.name) for tensor in model.outputs], strict=True)
         )
-        self._penalties = [self._renamed(tensor.name) for tensor in model.losses]
-        updates = [getattr(update, "op", update).name for update in model.updates]
+        penalties = model._losses_of_inputs()
+        self._penalties = [self._renamed(tensor.name) for tensor in penalties]
+        updates = [getattr(update, "op", update).name for update in model._updates_of_inputs()]
         self._updates = [self._renamed(name) for name in updates]
         masks = [mask_of(output) for output in model.outputs]
         self._masks = [None if mask is None else self._renamed(mask.name) for mask in masks]
-        kept = (*model.outputs, *model.losses, *(mask for mask in masks if mask is not None))
+        kept = (*model.outputs, *penalties, *(mask for mask in masks if mask is not None))
         wanted = [tensor.op.name for tensor in kept] + updates
         for variable in model.variables:
             wanted += [variable.op.name, variable.initializer.name]

@@ -84,7 +84,8 @@ class Model(Trainable, Layer):
         self.__calls: list[Call] = []
         self.__order: list[Any] = []
         self.__single, self.__made_first = True, False
-        self.__awaited: str | None = None
+        self.__checkpoint = saving.ModelCheckpoint(self)
+        self.__awaited: saving.WeightsStatus | None = None
         if inputs is not None:
             self._connect_tensors(inputs, outputs)
 
@@ -326,7 +327,9 @@ class Model(Trainable, Layer):
         print_summary(self, line_length, positions, print_fn or print)
 
     def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
-        """Write the weights as a checkpoint, which `tf.train.latest_checkpoint` finds, or to a file.
+        """Write the weights, and the optimizer's variables, as a checkpoint, or the weights to a file.
+
+        `tf.train.latest_checkpoint` finds the checkpoint, and TensorFlow reads it.
 
         Args:
             filepath: The path.
@@ -347,23 +350,24 @@ class Model(Trainable, Layer):
         elif is_file:
             saving.write_arrays(filepath, saving.numbered(self.get_weights()), overwrite)
         else:
-            saving.write_checkpoint(self, filepath, overwrite)
+            self.__checkpoint.write_weights(filepath, overwrite)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs; see `tf.keras.layers.Layer`. A model that has no weights before takes those it waits for."""
+        """The outputs; see `tf.keras.layers.Layer`. Weights that are made now take the values that wait for them."""
         outputs = super().__call__(inputs, *args, **kwargs)
         self._take_awaited_weights()
         return outputs
 
     def _take_awaited_weights(self) -> None:
-        if self.__awaited is not None and self.variables:
-            path, self.__awaited = self.__awaited, None
-            self.load_weights(path)
+        if self.__awaited is not None and not self.__awaited.take_new():
+            self.__awaited = None
 
     def load_weights(self, filepath: str, by_name: bool = False) -> Any:
         """Read the weights that `save_weights` or `save` wrote, or Keras or TensorFlow to a file of HDF5.
 
-        A model that has no weights yet, as of a derived class, takes those of a checkpoint when it is first called.
+        A checkpoint may also have the variables of the optimizer. What the model has not made yet, as all weights of a
+        derived class before its first call, and the optimizer's variables before the first step, gets its value then.
+        Weights that the checkpoint does not have stay as they are, with a warning.
 
         Args:
             filepath: The file, or the path of a checkpoint.
@@ -375,7 +379,8 @@ class Model(Trainable, Layer):
 
         Raises:
             ValueError: The file of HDF5 holds the weights of another model, or the model has no weights yet.
-            InvalidArgumentError: So does another file.
+            InvalidArgumentError: So does another file; or a value of a checkpoint has another shape than its weight.
+            AssertionError: A checkpoint has nothing of this model.
             DataLossError: It is damaged.
             NotImplementedError: `by_name`, with a checkpoint or a file of NumPy's, in which layers have no names.
         """
@@ -395,12 +400,11 @@ class Model(Trainable, Layer):
                 "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted weights: "
                 f"loading by name is only supported for HDF5, and {filepath!r} is no file of HDF5"
             )
-        if is_checkpoint and is_unmade:
-            self.__awaited = path
-        else:
-            values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
-            self._set_checked_weights(values, filepath)
-        return saving.WeightsStatus(self, path) if is_checkpoint else None
+        if is_checkpoint:
+            self.__awaited = self.__checkpoint.read_weights(path)
+            return self.__awaited
+        self._set_checked_weights(saving.in_order(read_npz(path)), filepath)
+        return None
 
     def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:
         """Set all weights to those of a file. Raises `InvalidArgumentError` where they are of another model."""

@@ -76,42 +76,46 @@ class Rule(Optimizer):
 class Momentum(Rule):
     """Gradient descent with momentum; the learning rate is part of what it remembers."""
 
-    def __init__(self, name: str, rate: Tensor, step: Any, momentum: float, nesterov: bool) -> None:
+    def __init__(self, name: str, rate: Tensor, step: Any, momentum: Tensor, nesterov: bool) -> None:
         super().__init__(name, rate, step, {"momentum": 0.0})
         self._momentum, self._nesterov = momentum, nesterov
 
     def _new(self, value: Tensor, gradient: Tensor, slots: list[Tensor]) -> list[Tensor]:
-        step = self._rate_for(value) * gradient
-        moved = self._momentum * slots[0] - step
-        return [value + (self._momentum * moved - step if self._nesterov else moved), moved]
+        step, momentum = self._rate_for(value) * gradient, array_ops.cast(self._momentum, value.dtype)
+        moved = momentum * slots[0] - step
+        return [value + (momentum * moved - step if self._nesterov else moved), moved]
 
 
 class RMSProp(Rule):
-    """RMSProp; its means begin with 0."""
+    """RMSProp; its means begin with 0. There is a momentum unless it is None."""
 
     def __init__(
-        self, name: str, rate: Tensor, step: Any, rho: float, momentum: float, epsilon: float, centered: bool
+        self, name: str, rate: Tensor, step: Any, rho: Tensor, momentum: Tensor | None, epsilon: float, centered: bool
     ) -> None:
-        starts = {"rms": 0.0, **({"momentum": 0.0} if momentum else {}), **({"mg": 0.0} if centered else {})}
+        has_momentum = momentum is not None
+        starts = {"rms": 0.0, **({"momentum": 0.0} if has_momentum else {}), **({"mg": 0.0} if centered else {})}
         super().__init__(name, rate, step, starts)
         self._rho, self._momentum, self._epsilon, self._centered = rho, momentum, epsilon, centered
 
     def _new(self, value: Tensor, gradient: Tensor, slots: list[Tensor]) -> list[Tensor]:
-        known = dict(zip(self.starts, slots, strict=True))
-        made = {"rms": self._rho * known["rms"] + (1 - self._rho) * math_ops.square(gradient)}
+        known, rho = dict(zip(self.starts, slots, strict=True)), array_ops.cast(self._rho, value.dtype)
+        made = {"rms": rho * known["rms"] + (1 - rho) * math_ops.square(gradient)}
         square, step = made["rms"], self._rate_for(value) * gradient
         if self._centered:
-            made["mg"] = self._rho * known["mg"] + (1 - self._rho) * gradient
+            made["mg"] = rho * known["mg"] + (1 - rho) * gradient
             square = square - math_ops.square(made["mg"])
-        if self._momentum:
-            moved = self._momentum * known["momentum"] + step / math_ops.sqrt(square + self._epsilon)
+        if self._momentum is not None:
+            momentum = array_ops.cast(self._momentum, value.dtype)
+            moved = momentum * known["momentum"] + step / math_ops.sqrt(square + self._epsilon)
             made["momentum"] = moved
         else:
             moved = step / (math_ops.sqrt(square) + self._epsilon)
         return [value - moved, *(made[slot] for slot in self.starts)]
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Operation:
-        return super()._apply_sparse(grad, var) if self._momentum else self._apply_dense(_dense(grad, var), var)
+        if self._momentum is not None:
+            return super()._apply_sparse(grad, var)
+        return self._apply_dense(_dense(grad, var), var)
 
 
 class Adagrad(Rule):
@@ -130,7 +134,7 @@ class Adam(Rule):
     """Adam; a sparse gradient changes all rows. With `amsgrad` the greatest mean of squares so far counts."""
 
     def __init__(
-        self, name: str, rate: Tensor, step: Any, betas: tuple[float, float], epsilon: float, amsgrad: bool
+        self, name: str, rate: Tensor, step: Any, betas: tuple[Tensor, Tensor], epsilon: float, amsgrad: bool
     ) -> None:
         super().__init__(name, rate, step, {"m": 0.0, "v": 0.0, **({"vhat": 0.0} if amsgrad else {})})
         self._betas, self._epsilon, self._amsgrad = betas, epsilon, amsgrad
@@ -138,6 +142,9 @@ class Adam(Rule):
     def _prepare(self) -> None:
         super()._prepare()
         self._powers = [math_ops.pow(beta, self._count) for beta in self._betas]
+
+    def _betas_for(self, value: Tensor) -> list[Tensor]:
+        return [array_ops.cast(beta, value.dtype) for beta in self._betas]
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Operation:
         if self._amsgrad:
@@ -152,7 +159,7 @@ class Adam(Rule):
         return self._apply_dense(_dense(grad, var), var)
 
     def _new(self, value: Tensor, gradient: Tensor, slots: list[Tensor]) -> list[Tensor]:
-        first, second = self._betas
+        first, second = self._betas_for(value)
         mean = first * slots[0] + (1 - first) * gradient
         square = second * slots[1] + (1 - second) * math_ops.square(gradient)
         greatest = math_ops.maximum(slots[2], square)
@@ -164,7 +171,7 @@ class Adam(Rule):
 class Adamax(Adam):
     """Adam with the greatest gradient so far in place of the root of the mean of squares."""
 
-    def __init__(self, name: str, rate: Tensor, step: Any, betas: tuple[float, float], epsilon: float) -> None:
+    def __init__(self, name: str, rate: Tensor, step: Any, betas: tuple[Tensor, Tensor], epsilon: float) -> None:
         super().__init__(name, rate, step, betas, epsilon, amsgrad=False)
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Operation:
@@ -174,7 +181,7 @@ class Adamax(Adam):
         return Rule._apply_sparse(self, grad, var)
 
     def _new(self, value: Tensor, gradient: Tensor, slots: list[Tensor]) -> list[Tensor]:
-        first, second = self._betas
+        first, second = self._betas_for(value)
         mean = first * slots[0] + (1 - first) * gradient
         greatest = math_ops.maximum(second * slots[1], math_ops.abs(gradient))
         rate = array_ops.cast(self._rate / (1 - self._powers[0]), value.dtype)
@@ -185,7 +192,7 @@ class Nadam(Adamax):
     """Adam with Nesterov's momentum, which grows by a schedule of Dozat's."""
 
     def __init__(
-        self, name: str, rate: Tensor, step: Any, betas: tuple[float, float], epsilon: float, schedule_decay: float
+        self, name: str, rate: Tensor, step: Any, betas: tuple[Tensor, Tensor], epsilon: float, schedule_decay: float
     ) -> None:
         super().__init__(name, rate, step, betas, epsilon)
         self._schedule_decay = schedule_decay
@@ -206,7 +213,7 @@ class Nadam(Adamax):
         self._product = cache.value() * own
 
     def _new(self, value: Tensor, gradient: Tensor, slots: list[Tensor]) -> list[Tensor]:
-        first, second = self._betas
+        first, second = self._betas_for(value)
         own, following, product = (array_ops.cast(each, value.dtype) for each in (*self._momenta, self._product))
         mean = first * slots[0] + (1 - first) * gradient
         square = second * slots[1] + (1 - second) * math_ops.square(gradient)
@@ -247,9 +254,14 @@ class Adadelta(_Renamed, AdadeltaOptimizer):
 
 
 class Ftrl(_Renamed, FtrlOptimizer):
-    """That of ``tf.train``."""
+    """That of ``tf.train``, with hyperparameters that are tensors, by their names."""
 
     _names: ClassVar[dict[str, str]] = {"accum": "accumulator"}
+
+    def __init__(self, rate: Tensor, name: str, hypers: dict[str, Tensor], **settings: Any) -> None:
+        super().__init__(rate, name=name, **settings)
+        for key, value in hypers.items():
+            setattr(self, f"_{key}", value)
 
 
 class ByMethods(Optimizer):

@@ -27,6 +27,7 @@ from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops
+from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
 from tfray.training.optimizers.optimizer import dense_shape
@@ -53,8 +54,8 @@ class Optimizer(Described):
       optimizer, such as `Adam`, they may call the same method of that one;
     - `_prepare_local`, to make tensors that the updates share. Updates that take an ``apply_state`` are given them.
 
-    Hyperparameters are attributes. Unlike TensorFlow's, those but the learning rate are no variables: a graph has the
-    values that they had when its updates were made.
+    Hyperparameters are attributes: variables, made when they are first asked for, unless they were given as tensors,
+    functions or schedules. So training goes on with what they are set to.
 
     Args:
         name: Name.
@@ -83,11 +84,13 @@ class Optimizer(Described):
             if isinstance(value, (int, float)) and value < 0:
                 raise ValueError(f"Expected {key} >= 0, received: {value}")
         self._name = name
-        self._rate = kwargs.get("lr", learning_rate)
         self._initial_decay = kwargs.get("decay") or 0.0
+        self._hyper: dict[str, Any] = {}
         for key in kwargs.keys() & {"clipnorm", "clipvalue"}:
             setattr(self, key, kwargs[key])
         self._begin()
+        self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
+        self._set_hyper("decay", self._initial_decay)
 
     @classmethod
     def _known_arguments(cls) -> set[str]:
@@ -96,7 +99,7 @@ class Optimizer(Described):
     def _begin(self) -> None:
         """Forget the variables, which belong to one graph."""
         self._scope: str | None = None  # of the names of variables: that of the first step, once there is one
-        self._rate_variable: Any = None
+        self._hyper_variables: dict[str, Any] = {}
         self._iterations: Any = None
         self._updater: TrainOptimizer | None = None
         self._own_weights: list[Any] = []
@@ -109,23 +112,19 @@ class Optimizer(Described):
 
     # -- settings --------------------------------------------------------------------------------
 
-    @property
-    def learning_rate(self) -> Any:
-        """The learning rate: a variable, unless it is a tensor, a function or a schedule."""
-        if not isinstance(self._rate, (int, float)) and not hasattr(self._rate, "item"):
-            return self._rate
-        if self._rate_variable is None or self._rate_variable.graph is not get_default_graph().root:
-            self._rate_variable = self._variable(float(self._rate), "learning_rate")
-        return self._rate_variable
+    def __getattr__(self, name: str) -> Any:
+        """A hyperparameter: a variable, unless it is a tensor, a function, whose value this is, or a schedule."""
+        name = "learning_rate" if name == "lr" else name
+        if name in vars(self).get("_hyper", ()):
+            return self._get_hyper(name)
+        raise AttributeError(f"optimizer {type(self).__name__} has no attribute {name!r}")
 
-    @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
-        if self._rate_variable is not None and isinstance(value, (int, float)):
-            set_value(self._rate_variable, value)
+    def __setattr__(self, name: str, value: Any) -> None:
+        name = "learning_rate" if name == "lr" else name
+        if name in vars(self).get("_hyper", ()):
+            self._set_hyper(name, value)
         else:
-            self._rate = value
-
-    lr = learning_rate
+            super().__setattr__(name, value)
 
     @property
     def iterations(self) -> Any:
@@ -148,38 +147,58 @@ class Optimizer(Described):
             return Variable(value, trainable=False, name=name, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal optimizer, with the learning rate of now."""
-        config = {"decay": self._initial_decay, **super().get_config(), "learning_rate": self._rate_of_now()}
+        """The arguments that make an equal optimizer, with the hyperparameters of now."""
+        of_now = {name: self._serialize_hyperparameter(name) for name in self._hyper}
+        config = {**super().get_config(), **of_now}
         config.pop("lr", None)
         return {**config, "name": self._name}
-
-    def _rate_of_now(self) -> Any:
-        variable = self._rate_variable
-        if variable is None:
-            return self._rate
-        with variable.graph.as_default():
-            return float(get_session().run(variable))
 
     # -- hyperparameters -------------------------------------------------------------------------
 
     def _set_hyper(self, name: str, value: Any) -> None:
         """Set a hyperparameter: a number, a tensor or a function that gives one; a schedule for the learning rate."""
-        setattr(self, "_initial_decay" if name == "decay" else name, value)
+        variable = self._hyper_variables.get(name)
+        if variable is not None and is_number(value):
+            set_value(variable, value)
+        elif variable is not None:
+            del self._hyper_variables[name]
+        self._hyper[name] = value
 
     def _get_hyper(self, name: str, dtype: DTypeLike | None = None) -> Any:
         """A hyperparameter, as a tensor if there is a dtype. A schedule is returned as it is."""
-        value = getattr(self, "_initial_decay" if name == "decay" else name)
+        value = self._hyper[name]
         if hasattr(value, "get_config"):
             return value
-        value = value() if callable(value) else value
-        return value if dtype is None else array_ops.cast(value, dtype)
+        if callable(value):
+            value = value()
+        elif is_number(value):
+            value = self._hyper_variable(name)
+        return value if dtype is None else array_ops.cast(value.value() if hasattr(value, "handle") else value, dtype)
+
+    def _hyper_variable(self, name: str) -> Any:
+        """The variable of a hyperparameter in the current graph."""
+        found = self._hyper_variables.get(name)
+        if found is None or found.graph is not get_default_graph().root:
+            found = self._hyper_variables[name] = self._variable(float(self._hyper[name]), name)
+        return found
 
     def _serialize_hyperparameter(self, name: str) -> Any:
-        """A hyperparameter as plain data, for `get_config`."""
-        if name == "learning_rate":
-            return self._rate_of_now()
-        value = self._get_hyper(name)
+        """A hyperparameter as plain data, for `get_config`; a schedule as it is."""
+        value = self._hyper[name]
+        if name in self._hyper_variables:
+            variable = self._hyper_variables[name]
+            with variable.graph.as_default():
+                return float(get_session().run(variable))
+        value = value() if callable(value) and not hasattr(value, "get_config") else value
         return get_value(value) if hasattr(value, "graph") else value
+
+    @property
+    def _checkpoint_dependencies(self) -> list[tuple[str, Any]]:
+        """The variables that are no slots, by the names that TensorFlow's checkpoints have for them."""
+        iterations = [] if self._iterations is None else [("iter", self._iterations)]
+        own = [(variable.op.name.rpartition("/")[2], variable) for variable in self._own_weights]
+        others = [] if self._updater is None else self._updater._checkpoint_dependencies
+        return [*iterations, *sorted(self._hyper_variables.items()), *own, *others]
 
     def _decayed_lr(self, var_dtype: DTypeLike) -> Tensor:
         """The learning rate of a step, for variables of that dtype."""
@@ -349,6 +368,7 @@ class Optimizer(Described):
         if not present:
             raise ValueError(f"No gradients provided for any variable: {[variable.name for _, variable in pairs]}.")
         with self._named() as self._scope:
+            self._begin_step()
             optimizer = self._optimizer_of_step()
             for each in (optimizer, getattr(optimizer, "rule", None) or optimizer):
                 if self._updater is not None:  # its variables are those of this one
@@ -363,6 +383,11 @@ class Optimizer(Described):
         """The name scope of a step and of the variables that it makes."""
         return get_default_graph().name_scope(self._name)
 
+    def _begin_step(self) -> None:
+        """Make the variables that are no slots, in TensorFlow's order."""
+        _ = self.iterations
+        self._create_hypers()
+
     def _optimizer_of_step(self) -> TrainOptimizer:
         rule = self._rule(self._decayed(), self.iterations)
         overrides = any(getattr(type(self), name) is not getattr(Optimizer, name) for name in _UPDATES)
@@ -376,12 +401,12 @@ class Optimizer(Described):
         return None
 
     def _decayed(self) -> Any:
-        rate = self.learning_rate
+        rate = self._get_hyper("learning_rate", "float32")
         if isinstance(rate, schedules.LearningRateSchedule):
-            return rate(self.iterations.value())
-        rate = rate() if callable(rate) else rate
-        rate = array_ops.cast(rate.value() if hasattr(rate, "handle") else rate, "float32")
-        return rate / (1.0 + self._initial_decay * array_ops.to_float(self.iterations)) if self._initial_decay else rate
+            rate = rate(self.iterations.value())
+        if not self._initial_decay:
+            return rate
+        return rate / (1.0 + self._get_hyper("decay", "float32") * array_ops.to_float(self.iterations))
 
     def _clipped(self, gradient: Any) -> Any:
         if gradient is None:
@@ -396,8 +421,9 @@ class Optimizer(Described):
     # -- updates ---------------------------------------------------------------------------------
 
     def _create_hypers(self) -> None:
-        """Make the hyperparameters, of which only the learning rate is a variable."""
-        self._get_hyper("learning_rate")
+        """Make the variables of hyperparameters."""
+        for name in sorted(name for name, value in self._hyper.items() if is_number(value)):
+            self._hyper_variable(name)
 
     def _create_slots(self, var_list: list[Any]) -> None:
         """Make the slots of variables."""
@@ -475,12 +501,14 @@ class SGD(Optimizer):
         super().__init__(name, learning_rate, **kwargs)
         if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
             raise ValueError("`momentum` must be between [0, 1].")
-        self.momentum, self.nesterov = momentum, nesterov
+        self._set_hyper("momentum", momentum)
+        self._has_momentum, self.nesterov = not is_number(momentum) or momentum > 0, nesterov
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        if isinstance(self.momentum, (int, float)) and not self.momentum:
+        if not self._has_momentum:
             return GradientDescentOptimizer(rate)
-        return optimizer_rules.Momentum(self._name, rate, step, self.momentum, self.nesterov)
+        momentum = self._get_hyper("momentum", "float32")
+        return optimizer_rules.Momentum(self._name, rate, step, momentum, self.nesterov)
 
 
 class RMSprop(Optimizer):
@@ -499,11 +527,15 @@ class RMSprop(Optimizer):
         super().__init__(name, learning_rate, **kwargs)
         if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
             raise ValueError("`momentum` must be between [0, 1].")
-        self.rho, self.momentum, self.centered = rho, momentum, centered
-        self.epsilon = epsilon or small_number()
+        self._set_hyper("rho", rho)
+        self._set_hyper("momentum", momentum)
+        self._has_momentum = not is_number(momentum) or momentum > 0
+        self.epsilon, self.centered = epsilon or small_number(), centered
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        return optimizer_rules.RMSProp(self._name, rate, step, self.rho, self.momentum, self.epsilon, self.centered)
+        momentum = self._get_hyper("momentum", "float32") if self._has_momentum else None
+        rho = self._get_hyper("rho", "float32")
+        return optimizer_rules.RMSProp(self._name, rate, step, rho, momentum, self.epsilon, self.centered)
 
 
 class Adagrad(Optimizer):
@@ -543,10 +575,11 @@ class Adadelta(Optimizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, learning_rate, **kwargs)
-        self.rho, self.epsilon = rho, epsilon or small_number()
+        self._set_hyper("rho", rho)
+        self.epsilon = epsilon or small_number()
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        return optimizer_rules.Adadelta(rate, self.rho, self.epsilon, name=self._name)
+        return optimizer_rules.Adadelta(rate, self._get_hyper("rho", "float32"), self.epsilon, name=self._name)
 
 
 class Adam(Optimizer):
@@ -563,12 +596,12 @@ class Adam(Optimizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, learning_rate, **kwargs)
-        self.beta_1, self.beta_2, self.amsgrad = beta_1, beta_2, amsgrad
-        self.epsilon = epsilon or small_number()
+        self._set_hyper("beta_1", beta_1)
+        self._set_hyper("beta_2", beta_2)
+        self.epsilon, self.amsgrad = epsilon or small_number(), amsgrad
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        betas = self.beta_1, self.beta_2
-        return optimizer_rules.Adam(self._name, rate, step, betas, self.epsilon, self.amsgrad)
+        return optimizer_rules.Adam(self._name, rate, step, _betas(self), self.epsilon, self.amsgrad)
 
 
 class Adamax(Optimizer):
@@ -584,10 +617,12 @@ class Adamax(Optimizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, learning_rate, **kwargs)
-        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon or small_number()
+        self._set_hyper("beta_1", beta_1)
+        self._set_hyper("beta_2", beta_2)
+        self.epsilon = epsilon or small_number()
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        return optimizer_rules.Adamax(self._name, rate, step, (self.beta_1, self.beta_2), self.epsilon)
+        return optimizer_rules.Adamax(self._name, rate, step, _betas(self), self.epsilon)
 
 
 class Nadam(Optimizer):
@@ -611,19 +646,20 @@ class Nadam(Optimizer):
         self._schedule_decay = kwargs.pop("schedule_decay", 0.004)
         kwargs.pop("decay", None)  # configurations have the other decay under this name
         super().__init__(name, learning_rate, **kwargs)
-        if isinstance(self._rate, schedules.LearningRateSchedule):
+        if isinstance(self._hyper["learning_rate"], schedules.LearningRateSchedule):
             raise ValueError(
                 "The Nadam optimizer does not support tf.keras.optimizers.LearningRateSchedules as the learning rate."
             )
-        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon or small_number()
+        self._set_hyper("beta_1", beta_1)
+        self._set_hyper("beta_2", beta_2)
+        self.epsilon = epsilon or small_number()
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal optimizer; ``decay`` is the growth of the momentum, as in TensorFlow."""
         return {**super().get_config(), "decay": self._schedule_decay}
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        betas = self.beta_1, self.beta_2
-        return optimizer_rules.Nadam(self._name, rate, step, betas, self.epsilon, self._schedule_decay)
+        return optimizer_rules.Nadam(self._name, rate, step, _betas(self), self.epsilon, self._schedule_decay)
 
 
 class Ftrl(Optimizer):
@@ -642,15 +678,32 @@ class Ftrl(Optimizer):
     ) -> None:
         super().__init__(name, learning_rate, **kwargs)
         self._settings: dict[str, Any] = {
-            "learning_rate_power": learning_rate_power,
             "initial_accumulator_value": initial_accumulator_value,
-            "l1_regularization_strength": l1_regularization_strength,
-            "l2_regularization_strength": l2_regularization_strength,
             "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
         }
+        numbers: dict[str, Any] = {
+            "learning_rate_power": learning_rate_power,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+        }
+        FtrlOptimizer(0.0, **numbers, **self._settings)  # which checks them
+        for key, value in numbers.items():
+            self._set_hyper(key, value)
 
     def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        return optimizer_rules.Ftrl(rate, name=self._name, **self._settings)
+        names = ("learning_rate_power", "l1_regularization_strength", "l2_regularization_strength")
+        hypers = {key: self._get_hyper(key, "float32") for key in names}
+        return optimizer_rules.Ftrl(rate, self._name, hypers, **self._settings)
+
+
+def _betas(optimizer: Optimizer) -> tuple[Tensor, Tensor]:
+    """The decays of an optimizer's means, float32."""
+    return optimizer._get_hyper("beta_1", "float32"), optimizer._get_hyper("beta_2", "float32")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a hyperparameter is a number, of which a variable can be made."""
+    return isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 _BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
@@ -693,8 +746,20 @@ class _Given(Optimizer):
         with root.as_default(), root.control_dependencies(None), root.name_scope("TFOptimizer/"):
             return Variable(value, trainable=False, name="iterations" if name == "iter" else name, dtype=dtype)
 
+    def _begin_step(self) -> None:
+        """Nothing: its hyperparameters are its own."""
+
     def _optimizer_of_step(self) -> TrainOptimizer:
         return self.optimizer
+
+    def get_slot_names(self) -> list[str]:
+        """None: the optimizer within has them."""
+        return []
+
+    @property
+    def _checkpoint_dependencies(self) -> list[tuple[str, Any]]:
+        counted = [] if self._iterations is None else [("global_step", self._iterations)]
+        return [("optimizer", self.optimizer), *counted]
 
     def fresh(self) -> Optimizer:
         """One like this that has made no step."""

@@ -85,7 +85,9 @@ class Trainable:
     output_names: Any
     name: Any
     losses: Any
-    updates: Any
+    get_losses_for: Any
+    get_updates_for: Any
+    _take_awaited_weights: Any
     trainable_variables: Any
     state_updates: Any
     _added_metrics: Any
@@ -297,7 +299,7 @@ class Trainable:
             parts = [mean_loss(head.loss, head.target, head.output, head.weights) for head in heads]
             total = math_ops.add_n(
                 [array_ops.cast(head.share * part, floatx()) for head, part in zip(heads, parts, strict=True)]
-                + [array_ops.cast(loss, floatx()) for loss in self.losses]
+                + [array_ops.cast(loss, floatx()) for loss in self._losses_of_inputs()]
             )
             values = [(part, constant(1.0)) for part in parts] if len(self.output_names) > 1 else []
             self.__running, self.__running_places = [], []
@@ -333,13 +335,22 @@ class Trainable:
                 variables = self.trainable_variables
                 with get_default_graph().name_scope("training"):
                     steps = self._updates_for(self.__numbers[0], variables) if variables else []
-                self.__train_op = grouping_ops.group(*steps, *self.updates)
+                self.__train_op = grouping_ops.group(*steps, *self._updates_of_inputs())
+            self._take_awaited_weights()  # those of the optimizer
         return self.__train_op
 
     def _updates_for(self, loss: Tensor, variables: Sequence[Any]) -> list[Any]:
         """What changes the variables in a step."""
         made: list[Any] = self.optimizer.get_updates(loss, variables)
         return made
+
+    def _losses_of_inputs(self) -> list[Tensor]:
+        """The losses of layers, but those of other inputs: a model within this one has been called on its own too."""
+        return [*self.get_losses_for(None), *self.get_losses_for(self.inputs)]
+
+    def _updates_of_inputs(self) -> list[Any]:
+        """The updates of layers, likewise."""
+        return [*self.get_updates_for(None), *self.get_updates_for(self.inputs)]
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         """Make inputs and outputs for arrays like `x`, if the model has none yet."""

@@ -325,3 +325,15 @@ def test_what_cannot_be_warm_started_is_refused(session, trained):
         tf.train.warm_start(trained, "unknown")
     with pytest.raises(ValueError, match="axis is 2"):
         tf.train.VocabInfo("a", 1, 0, "b", axis=2)
+
+
+def test_an_object_in_the_place_of_another_is_saved(session, tmp_path):
+    """Its variables have the names that those of the other one had."""
+    checkpoint = tf.train.Checkpoint(number=tf.Variable(1.0))
+    session.run(tf.global_variables_initializer())
+    checkpoint.write(str(tmp_path / "first"))
+    checkpoint.number = tf.Variable(2.0)
+    session.run(checkpoint.number.initializer)
+    checkpoint.write(str(tmp_path / "second"))
+    name = "number/.ATTRIBUTES/VARIABLE_VALUE"
+    assert [tf.train.load_variable(str(tmp_path / each), name) for each in ("first", "second")] == [1.0, 2.0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,8 +25,8 @@ from tfray.library.platform import logging
 from tfray.library.variables.kept_session import get_session
 from tfray.library.variables.saveable_resource import saveable_of
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
+from tfray.training.checkpoints.object_checkpoint import Checkpoint, CheckpointLoadStatus, write_state
 from tfray.training.checkpoints.object_graph import ObjectGraph
-from tfray.training.checkpoints.saver import Saver
 
 _DESCRIPTION: Final = "model"
 _OPTIMIZER: Final = "optimizer_"
@@ -97,117 +97,87 @@ def write_arrays(filepath: str, arrays: Mapping[str, Any], overwrite: bool) -> N
         np.savez(file, **arrays)
 
 
-def write_checkpoint(model: Any, path: str, overwrite: bool) -> None:
-    """Write the weights as a checkpoint. Raises `AlreadyExistsError` where it must not exist, and does."""
-    path = given_path(path, "filepath")
-    if is_checkpoint(path) and not overwrite:
-        raise AlreadyExistsError(f"there is a checkpoint {path!r} already")
-    Saver(_names_in_checkpoint(model), max_to_keep=None).save(get_session(), path, write_meta_graph=False)
-
-
 def is_checkpoint(path: str) -> bool:
     """Whether a path is that of a checkpoint."""
     return os.path.exists(f"{path}.index")
 
 
-def read_checkpoint(model: Any, path: str) -> list[Any]:
-    """The weights of a checkpoint, in the order of those of a model."""
-    reader = load_checkpoint(path)
-    found = reader.get_variable_to_shape_map()
-    names = _names_in_checkpoint(model)
-    missing = [name for name in names if name not in found]
-    if missing and not (by_place := _names_by_place(model)).keys() - found.keys():
-        names, missing = by_place, []  # an older file of tfray
-    if missing:
-        raise InvalidArgumentError(f"{path!r} has no {', '.join(missing)}: it holds the weights of another model")
-    by_variable = {variable: reader.get_tensor(name) for name, variable in names.items()}
-    return [by_variable[variable] for variable in model.variables]
-
-
-class WeightsStatus:
-    """What `Model.load_weights` gives for a checkpoint: checks of what was restored.
+class ModelCheckpoint(Checkpoint):
+    """The weights of a model and the variables of its optimizer, as `tf.train.Checkpoint` saves what an object holds.
 
     Args:
         model: The model.
-        path: The path of the checkpoint.
     """
 
-    def __init__(self, model: Any, path: str) -> None:
-        self._model, self._path = model, path
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self._model = model
 
-    def assert_consumed(self) -> WeightsStatus:
-        """Check that every weight of the checkpoint has one of the model. Returns this object.
+    def _objects(self) -> ObjectGraph:
+        return ObjectGraph(self._model, {})
 
-        Raises:
-            AssertionError: One has none; the message names it.
-        """
-        self.assert_existing_objects_matched()
-        known = {*_names_in_checkpoint(self._model), *_names_by_place(self._model), "_CHECKPOINTABLE_OBJECT_GRAPH"}
-        unused = sorted(load_checkpoint(self._path).get_variable_to_shape_map().keys() - known)
-        if unused:
-            raise AssertionError(f"checkpoint {self._path!r} has values for which there is no object: {unused}")
-        return self
+    def write_weights(self, path: str, overwrite: bool) -> None:
+        """Write a checkpoint. Raises `AlreadyExistsError` where it must not exist, and does."""
+        path = given_path(path, "filepath")
+        if is_checkpoint(path) and not overwrite:
+            raise AlreadyExistsError(f"there is a checkpoint {path!r} already")
+        write_state(self.write(path, get_session()))
 
-    def assert_existing_objects_matched(self) -> WeightsStatus:
-        """Check that every weight of the model has a value in the checkpoint. Returns this object.
+    def read_weights(self, path: str) -> WeightsStatus:
+        """Restore what a checkpoint has of the model.
 
         Raises:
-            AssertionError: One has none; the message names it.
+            AssertionError: It has nothing of it.
+            InvalidArgumentError: A value has another dtype or shape than its variable.
         """
-        try:
-            read_checkpoint(self._model, self._path)
-        except InvalidArgumentError as error:
-            raise AssertionError(str(error)) from error
-        return self
+        status = WeightsStatus(self, path)
+        if self._model.variables:
+            status.assert_nontrivial_match()
+        status.take_new()
+        return status
+
+
+class WeightsStatus(CheckpointLoadStatus):
+    """What `Model.load_weights` gives for a checkpoint: checks of what was restored.
+
+    Variables that are made later, as those of an optimizer are by the first step, get their values then.
+    """
+
+    _checkpoint: ModelCheckpoint
+
+    def __init__(self, checkpoint: ModelCheckpoint, path: str) -> None:
+        super().__init__(checkpoint, path)
+        self._restored: set[str] = set()
+
+    def take_new(self) -> bool:
+        """Restore what has become known since. Returns whether the checkpoint has further values."""
+        found, missing = self._found()
+        if new := {name: value for name, value in found.items() if name not in self._restored}:
+            self._check_shapes(new)
+            self._checkpoint._saver_of(new).restore(get_session(), str(self._path))
+            own = {saveable_of(variable) for variable in self._checkpoint._model.variables}
+            if left := sorted(name for name, value in missing.items() if value in own):
+                logging.warning("checkpoint %r has no value of %s, which stay as they are", self._path, ", ".join(left))
+        self._restored |= new.keys()
+        return bool(self._tensors - self._restored)
+
+    def _check_shapes(self, found: Mapping[str, Any]) -> None:
+        """Check all values before the first is restored: the weights of another model change nothing."""
+        stored = load_checkpoint(str(self._path)).get_variable_to_shape_map()
+        for name, variable in sorted(found.items()):
+            shape = getattr(variable, "shape", None)
+            if shape is not None and not shape.is_compatible_with(stored[name]):
+                raise InvalidArgumentError(
+                    f"{self._path!r} holds weights of another model: {name} has the shape {stored[name]}, and "
+                    f"{variable.op.name} of the model {shape.as_list()}"
+                )
 
     def assert_nontrivial_match(self) -> WeightsStatus:
         """Check that the model has weights of the checkpoint. Returns this object."""
-        if not self._model.variables:
+        if not self._checkpoint._model.variables:
             raise AssertionError(f"the model has no weights yet: none of {self._path!r} is restored")
-        return self.assert_existing_objects_matched()
-
-    def expect_partial(self) -> WeightsStatus:
-        """Say that a part of the checkpoint may stay unused, which nothing complains of here. Returns this object."""
+        super().assert_nontrivial_match()
         return self
-
-    def run_restore_ops(self, session: Any = None) -> None:
-        """Give the weights their values of the checkpoint once more."""
-        self._model.load_weights(self._path)
-
-    initialize_or_restore = run_restore_ops
-
-
-def _names_in_checkpoint(model: Any) -> dict[str, Any]:
-    """The weights by the names that TensorFlow has for them: in a derived class by the attributes that lead there."""
-    if not model._is_subclassed():
-        return _names_by_place(model)
-    own = {id(saveable_of(each)): each for each in model.variables}
-    named = {
-        name: own[id(leaf)]
-        for name, leaf in ObjectGraph(model, {}).variables().items()
-        if id(leaf) in own and "/.OPTIMIZER_SLOT/" not in name
-    }
-    return named if len(named) == len(own) else _names_by_place(model)
-
-
-def _names_by_place(model: Any) -> dict[str, Any]:
-    """The weights by the places of layers, and attributes of these."""
-    names: dict[str, Any] = {}
-    layers = [layer for layer in model.layers if layer.variables]
-    for place, layer in enumerate(layers):
-        for path, variable in _paths_of(layer):
-            if not any(variable is each for each in names.values()):
-                names[f"layer_with_weights-{place}/{path}/.ATTRIBUTES/VARIABLE_VALUE"] = variable
-    others = [each for each in model.variables if not any(each is known for known in names.values())]
-    return names | {f"variables/{number}/.ATTRIBUTES/VARIABLE_VALUE": each for number, each in enumerate(others)}
-
-
-def _paths_of(layer: Any) -> Iterator[tuple[str, Any]]:
-    for name, value in vars(layer).items():
-        if not name.startswith("_") and any(value is each for each in layer.variables):
-            yield name, value
-        elif name in ("layer", "cell", "forward_layer", "backward_layer"):
-            yield from ((f"{name}/{path}", variable) for path, variable in _paths_of(value))
 
 
 def numbered(values: Sequence[Any], prefix: str = "") -> dict[str, Any]:

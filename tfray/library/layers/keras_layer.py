@@ -484,7 +484,7 @@ class Layer(Described):
         return [*own, *(each for layer in self._layers_within() for each in layer._seen())]
 
     def __that_depend(self, things: Sequence[Tensor], inputs: Structure) -> list[Any]:
-        seen = [convert_to_tensor(each) for each in (self._seen() if inputs is None else nest.flatten(inputs))]
+        seen = self._seen() if inputs is None else nest.flatten(inputs)
         return [each for each in things if depends_on(each, seen) == (inputs is not None)]
 
     def count_params(self) -> int:

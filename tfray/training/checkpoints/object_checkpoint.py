@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import numpy as np
-
 from tfray.errors import ArgumentError, NotFoundError
 from tfray.formats.files import PathLike, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
@@ -19,11 +17,10 @@ from tfray.ops.state.state_ops import assign_add, is_variable_initialized
 from tfray.ops.system.checkpoint_ops import STATE_MARK
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
-from tfray.training.checkpoints.object_graph import VALUE, ObjectGraph, is_trackable
+from tfray.training.checkpoints.object_graph import OBJECT_GRAPH, VALUE, ObjectGraph, is_trackable
 from tfray.training.checkpoints.saver import Saver
 
-_OBJECT_GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""What a checkpoint of TensorFlow holds beside the values: a description of the objects."""
+_COUNTER: Final = f"save_counter/{VALUE}"
 
 
 def session_for(session: Any) -> Any:
@@ -32,6 +29,12 @@ def session_for(session: Any) -> Any:
     if found is None:
         raise ValueError("there is no session: pass session=, or enter `with session.as_default():`")
     return found
+
+
+def write_state(path: str) -> None:
+    """Let the file ``checkpoint`` of a checkpoint's folder name it, as the newest and only one."""
+    folder = path.rpartition("/")[0]
+    checkpoint_management.write_checkpoint_state(folder, path, [path], relative_paths=True)
 
 
 class Checkpoint:
@@ -63,7 +66,7 @@ class Checkpoint:
                 )
             setattr(self, name, value)
         self._counting: tuple[Variable, Tensor, Tensor] | None = None
-        self._saver: tuple[frozenset[str], Saver] | None = None
+        self._savers: dict[frozenset[tuple[str, Any]], Saver] = {}
 
     @property
     def save_counter(self) -> Variable:
@@ -96,15 +99,18 @@ class Checkpoint:
         if self._counting is not None:
             self._initialize_counter(session)
         objects = self._objects()
-        named = objects.variables()
-        if self._saver is None or self._saver[0] != named.keys():
-            self._saver = frozenset(named), Saver(named, max_to_keep=None, takes_arrays=True)
-        texts = {name: _as_bytes(state.serialize()) for name, state in objects.states().items()}
-        texts[_OBJECT_GRAPH] = objects.description()
-        arrays = {name: np.array(text, object) for name, text in texts.items()}
-        path = self._saver[1].save(session, file_prefix, write_meta_graph=False, write_state=False, arrays=arrays)
+        saver = self._saver_of(objects.variables())
+        texts = objects.texts()
+        path = saver.save(session, file_prefix, write_meta_graph=False, write_state=False, arrays=texts)
         assert path is not None
         return path
+
+    def _saver_of(self, named: dict[str, Any]) -> Saver:
+        """What saves and restores these variables. It is made once: its operations stay in the graph."""
+        key = frozenset(named.items())
+        if key not in self._savers:
+            self._savers[key] = Saver(named, max_to_keep=None, takes_arrays=True)
+        return self._savers[key]
 
     def save(self, file_prefix: PathLike, session: Any = None) -> str:
         """Save to a path to which a number is added, and let the file ``checkpoint`` of the folder name it.
@@ -118,8 +124,7 @@ class Checkpoint:
         """
         prefix = given_path(file_prefix, "file_prefix")
         path = self.write(f"{prefix}-{self.count_save(session)}", session)
-        folder = prefix.rpartition("/")[0]
-        checkpoint_management.write_checkpoint_state(folder, path, [path], relative_paths=True)
+        write_state(path)
         return path
 
     def count_save(self, session: Any = None) -> int:
@@ -166,8 +171,9 @@ class CheckpointLoadStatus:
                 raise NotFoundError(f"there is no checkpoint {path!r}")
             # A resource that is no variable, such as an iterator, is saved as several tensors.
             names = (name.partition(STATE_MARK)[0] for name in open_checkpoint(path).tensors)
-            self._tensors = frozenset(names) - {_OBJECT_GRAPH}
-            checkpoint._count_ops()  # the number of saves is restored as well
+            self._tensors = frozenset(names) - {OBJECT_GRAPH}
+            if _COUNTER in self._tensors:
+                checkpoint._count_ops()  # the number of saves is restored as well
             self._restore_states()
 
     def _restore_states(self) -> None:
@@ -220,7 +226,7 @@ class CheckpointLoadStatus:
         """
         self._assert_path()
         _, missing = self._found()
-        missing.pop(f"save_counter/{VALUE}", None)
+        missing.pop(_COUNTER, None)
         if missing:
             raise AssertionError(f"checkpoint {self._path} has no value of these objects: {_some(missing)}")
         return self
@@ -228,7 +234,7 @@ class CheckpointLoadStatus:
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
         """Check that at least one object has a value in the checkpoint, `save_counter` apart. Returns this object."""
         self._assert_path()
-        if not self._found()[0].keys() - {f"save_counter/{VALUE}"}:
+        if not self._found()[0].keys() - {_COUNTER}:
             raise AssertionError(f"checkpoint {self._path} has no value of any object")
         return self
 
@@ -253,7 +259,7 @@ class CheckpointLoadStatus:
         self._assert_path()
         found, _ = self._found()
         if found:
-            Saver(found).restore(session_for(session), self._path or "")
+            self._checkpoint._saver_of(found).restore(session_for(session), self._path or "")
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """Give the variables their values of the checkpoint, and initialise those that have none there.
@@ -272,10 +278,6 @@ def _initializers(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         with contextlib.suppress(AttributeError, ValueError):  # an iterator that begins by itself has none
             yield value.initializer
-
-
-def _as_bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
 
 
 def _some(names: Iterable[str]) -> str:

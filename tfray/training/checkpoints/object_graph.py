@@ -11,19 +11,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.formats.meta_graph_proto import TrackableObjectGraph
 from tfray.library.variables.partitioned_variables import PartitionedVariable
 from tfray.library.variables.saveable_resource import SaveableResource, saveable_of
 from tfray.library.variables.variables import Variable
-from tfray.training.optimizers.optimizer import Optimizer
+
+OBJECT_GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
+"""What a checkpoint of TensorFlow holds beside the values: a description of the objects."""
 
 VALUE: Final = ".ATTRIBUTES/VARIABLE_VALUE"
 PYTHON_STATE: Final = ".ATTRIBUTES/PYTHON_STATE"
 
 _LEAVES: Final = (Variable, PartitionedVariable, SaveableResource)
 
-_HOLDERS: Final = ("weights", "variables", "save_counter")
-"""Attributes of classes whose objects hold variables: layers and models, others, and checkpoints."""
+_HOLDERS: Final = ("weights", "variables", "save_counter", "get_slot_names")
+"""Attributes of classes whose objects hold variables: layers and models, others, checkpoints, and optimizers."""
 
 
 _OWN: Final = frozenset(
@@ -58,7 +62,7 @@ class AutoTrackable:
 
 def is_trackable(value: object) -> bool:
     """Whether an object is, or may hold, something to save."""
-    if isinstance(saveable_of(value), (*_LEAVES, Optimizer, PythonState, AutoTrackable, list, tuple, Mapping)):
+    if isinstance(saveable_of(value), (*_LEAVES, PythonState, AutoTrackable, list, tuple, Mapping)):
         return True
     return not isinstance(value, type) and any(hasattr(type(value), name) for name in _HOLDERS)
 
@@ -93,7 +97,7 @@ class ObjectGraph:
     def _slots(self) -> Iterator[tuple[int, int, str, str, Any]]:
         """The slots: numbers of optimizer and variable, name of the slot, where the checkpoint has it, and itself."""
         for number, optimizer in enumerate(self._values):
-            for name in optimizer.get_slot_names() if isinstance(optimizer, Optimizer) else ():
+            for name in optimizer.get_slot_names() if _has_slots(optimizer) else ():
                 for index, variable in self._leaves():
                     slot = optimizer.get_slot(variable, name) if isinstance(variable, Variable) else None
                     if slot is not None:
@@ -109,6 +113,12 @@ class ObjectGraph:
         """Python state by its names."""
         found = zip(self._paths, self._values, strict=True)
         return {f"{path}/{PYTHON_STATE}": value for path, value in found if isinstance(value, PythonState)}
+
+    def texts(self) -> dict[str, np.ndarray]:
+        """What a checkpoint has beside variables, by name: Python state, and the description of the objects."""
+        texts = {name: _as_bytes(state.serialize()) for name, state in self.states().items()}
+        texts[OBJECT_GRAPH] = self.description()
+        return {name: np.array(text, object) for name, text in texts.items()}
 
     def description(self) -> bytes:
         """The message by which TensorFlow finds the values of its own objects in a checkpoint."""
@@ -133,8 +143,9 @@ class ObjectGraph:
 
     def _holders(self) -> set[int]:
         """The numbers of the root and of objects that have a value or lead to one."""
-        kinds = (*_LEAVES, Optimizer, PythonState)
-        holders = {0} | {index for index, value in enumerate(self._values) if isinstance(value, kinds)}
+        kinds = (*_LEAVES, PythonState)
+        found = enumerate(self._values)
+        holders = {0} | {index for index, value in found if isinstance(value, kinds) or _has_slots(value)}
         count = 0
         while count < len(holders):
             count = len(holders)
@@ -147,6 +158,10 @@ def _add_value(node: Any, kind: str, path: str, value: Any) -> None:
     node.attributes.add(name=kind.rpartition("/")[2], full_name=name, checkpoint_key=f"{path}/{kind}")
 
 
+def _as_bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
 def _escaped(name: str) -> str:
     return name.replace(".", "..").replace("/", ".S")
 
@@ -154,9 +169,8 @@ def _escaped(name: str) -> str:
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (*_LEAVES, PythonState)):
         return
-    if isinstance(value, Optimizer):
-        yield from value._parts.items()
-        yield from ((name, variable) for (name, _), variable in sorted(value._non_slots.items(), key=_by_name))
+    if _has_slots(value):
+        yield from getattr(value, "_checkpoint_dependencies", ())
         return
     if isinstance(value, Mapping):
         found = [(str(key), item) for key, item in value.items()]
@@ -170,8 +184,9 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     yield from ((name, child) for name, child in found if is_trackable(child))
 
 
-def _by_name(item: tuple[tuple[str, Any], Any]) -> str:
-    return item[0][0]
+def _has_slots(value: Any) -> bool:
+    """Whether it is an optimizer, which keeps variables for others."""
+    return hasattr(type(value), "get_slot_names")
 
 
 def _layers(value: Any) -> Iterator[tuple[str, Any]]:
@@ -212,6 +227,9 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 def _named(value: Any, weights: Sequence[Any], public: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The variables of a layer or cell that are no public attributes, by names of which each is another's."""
     known, taken = {id(item) for item in public.values()}, set(public)
+    for item in public.values():  # a layer within has names for its own
+        held = getattr(item, "weights", None)
+        known |= {id(each) for each in held} if isinstance(held, list) else set()
     scope = f"{getattr(getattr(value, '_scope', None), 'name', '')}/"
     for variable in weights:
         if id(variable) not in known:

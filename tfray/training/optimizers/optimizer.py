@@ -282,6 +282,12 @@ class Optimizer:
         others = [variable for variable in self._non_slots.values() if variable.graph is graph]
         return sorted(slots + others, key=lambda variable: variable.name)
 
+    @property
+    def _checkpoint_dependencies(self) -> list[tuple[str, Any]]:
+        """What a checkpoint saves with the optimizer besides its slots, by name."""
+        others = ((name, variable) for (name, _), variable in self._non_slots.items())
+        return [*self._parts.items(), *sorted(others, key=lambda item: item[0])]
+
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         """The slots of that name by variable."""
         return self._slots.setdefault(slot_name, {})
