@@ -10,6 +10,7 @@ import pytest
 import tfray as tf
 from tests.support import ROOT
 from tests.support.cases import estimator_cases
+from tfray.estimator.canned import optimizer_of
 
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "estimators.json").read_text())["cases"]
 
@@ -28,3 +29,21 @@ def test_they_are_those_of_tensorflow(name, tmp_path):
             assert found["predictions"][key] == value, key
         else:
             np.testing.assert_allclose(found["predictions"][key], value, rtol=2e-3, atol=1e-5, err_msg=key)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("Magic", 0.1), "Unsupported optimizer name: Magic"),
+        (("Adagrad", None), "learning_rate must be specified when opt is string"),
+        (((1, 2),), "The given object is not an Optimizer instance"),
+    ],
+)
+def test_optimizers_that_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        optimizer_of(*arguments)
+
+
+def test_an_optimizer_needs_no_further_learning_rate():
+    given = tf.train.AdamOptimizer(0.1)
+    assert optimizer_of(given) is given and optimizer_of(lambda: given) is given

@@ -125,7 +125,7 @@ def test_the_end_of_batches():
     assert len(model.fit(batches, epochs=3, verbose=0).epoch) == batches.ends == 3
     ended = model.fit(iter(batches), steps_per_epoch=3, epochs=4, verbose=0)
     assert ended.epoch == [0, 1], "the second epoch had two batches, and there are no more"
-    with pytest.raises(ValueError, match="how many steps"):
+    with pytest.raises(ValueError, match="specify the number of steps via the `steps_per_epoch`"):
         model.fit(iter(batches))
     weighted = _endless(x, y, np.arange(100) < 50)
     assert model.fit(weighted, steps_per_epoch=5, class_weight={0: 2.0, 1: 1.0, 2: 1.0}, verbose=0).epoch == [0]
@@ -523,11 +523,11 @@ def test_utilities():
         (lambda: classifier().fit(np.ones((2, 2)), np.ones(3)), "different numbers"),
         (lambda: classifier().fit([np.ones((2, 2))] * 2, np.ones(2)), "Expected to see 1 array"),
         (lambda: keras.Input(), "needs a shape"),
-        (lambda: layers.Dense(1, activation="magic"), "no activation 'magic'"),
-        (lambda: layers.Dense(1, kernel_initializer="magic"), "no initializer 'magic'"),
-        (lambda: keras.losses.get("magic"), "no loss"),
-        (lambda: keras.optimizers.get("magic"), "no optimizer"),
-        (lambda: keras.metrics.get("magic"), "no metric"),
+        (lambda: layers.Dense(1, activation="magic"), "Unknown activation function:magic; there are"),
+        (lambda: layers.Dense(1, kernel_initializer="magic"), "Unknown initializer:magic; there are"),
+        (lambda: keras.losses.get("magic"), "Unknown loss function:magic; there are"),
+        (lambda: keras.optimizers.get("magic"), "Unknown optimizer: magic; there are"),
+        (lambda: keras.metrics.get("magic"), "Unknown metric function:magic; there are"),
     ],
 )
 def test_what_is_refused(build, words):

@@ -85,7 +85,7 @@ def test_gradients_are_clipped_and_must_be_there():
         (lambda: optimizers.Adam(decay=-1.0), ValueError, "Expected decay >= 0, received: -1"),
         (lambda: optimizers.SGD(momentum=2.0), ValueError, "`momentum` must be between"),
         (lambda: optimizers.Adagrad(initial_accumulator_value=-1.0), ValueError, "must be non-negative"),
-        (lambda: optimizers.get("magic"), ValueError, "no optimizer 'magic'"),
+        (lambda: optimizers.get("magic"), ValueError, "Unknown optimizer: magic; there are"),
         (lambda: optimizers.get(3), ValueError, "Could not interpret optimizer identifier: 3"),
         (
             lambda: optimizers.Nadam(optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)),

@@ -119,7 +119,7 @@ def test_what_compile_refuses():
         {"loss": {"other": "mse"}},
         {"metrics": {"other": "mse"}},
     ):
-        with pytest.raises(ValueError, match=r"there is no|Unknown entries"):
+        with pytest.raises(ValueError, match=r"Unknown (loss function:|optimizer: |entries in (loss|metrics) dic)"):
             linear().compile(**{"optimizer": "sgd", "loss": "mse", **settings})
     with pytest.raises(RuntimeError, match="You must compile your model"):
         linear().fit(X, Y, verbose=0)
@@ -532,3 +532,113 @@ def test_targets_of_a_dataset_are_broadcast():
     assert model.evaluate(dataset.batch(2), verbose=0) == np.mean(np.square([1, 2, 3, 4]))
     with pytest.raises(ValueError, match="same shape as the output"):
         model.fit(np.zeros((4, 3)), np.array([1, 2, 3, 4]), verbose=0)
+
+
+def compiled(*more, **settings):
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,), kernel_initializer="ones", name="dense"), *more])
+    model.compile("sgd", "mse", **settings)
+    return model
+
+
+@pytest.mark.parametrize("kind", [tf.constant, K.variable], ids=["tensor", "variable"])
+@pytest.mark.parametrize("places", ["xy", "x", "y"], ids=["both", "inputs", "targets"])
+def test_each_step_takes_the_values_of_tensors(kind, places):
+    x = kind(X) if "x" in places else X
+    y = kind(Y) if "y" in places else Y
+    expected = ((X.sum(1, keepdims=True) - Y) ** 2).mean()
+    model = compiled()
+    np.testing.assert_allclose(model.test_on_batch(x, y), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(x, y, steps=2, verbose=0), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.predict(x, steps=2)[-6:], X.sum(1, keepdims=True) * np.ones((1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(model.predict_on_batch(x)[:, 0], X.sum(1), rtol=1e-5)
+    np.testing.assert_allclose(model.train_on_batch(x, y), expected, rtol=1e-5)
+    history = model.fit(
+        x, y, steps_per_epoch=2, epochs=2, validation_data=(x, y), validation_steps=1, verbose=0
+    ).history
+    assert history["val_loss"][1] < history["loss"][1] < history["loss"][0] < expected
+    with pytest.raises(ValueError, match="you should specify the `steps_per_epoch` argument"):
+        model.fit(x, y, verbose=0)
+
+
+def test_several_inputs_may_be_tensors_by_name():
+    a, b = keras.Input((3,), name="a"), keras.Input((3,), name="b")
+    model = keras.Model([a, b], layers.Add()([a, b]))
+    model.compile("sgd", "mse")
+    for x in ([tf.constant(X), tf.constant(2 * X)], {"b": tf.constant(2 * X), "a": X}):
+        np.testing.assert_allclose(model.predict(x, steps=1), 3 * X, rtol=1e-6)
+        np.testing.assert_allclose(model.test_on_batch(x, tf.constant(ZEROS)), 9 * (X**2).mean(), rtol=1e-5)
+
+
+def test_with_a_number_of_steps_each_takes_all_examples():
+    # TensorFlow 1.15 printed these, too: 3 steps of 6 examples, counted as one each.
+    sizes = []
+    seen = keras.callbacks.LambdaCallback(on_batch_end=lambda _, logs: sizes.append(logs["size"]))
+    model = compiled()
+    model.fit(X, Y, batch_size=2, steps_per_epoch=3, callbacks=[seen], verbose=0)
+    assert sizes == [1, 1, 1]
+    assert model.predict(X, steps=2).shape == (12, 2)
+    reference = compiled()
+    for _ in range(3):
+        reference.train_on_batch(X, Y)
+    np.testing.assert_allclose(model.get_weights()[0], reference.get_weights()[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: compiled(target_tensors=[tf.constant(Y)] * 2), ValueError, "one entry per model output"),
+        (lambda: compiled(target_tensors={"other": None}), ValueError, "entries in target_tensors dictionary"),
+        (lambda: compiled(target_tensors=set()), TypeError, "a list or tuple or dict or a single tensor"),
+        (lambda: compiled(loss_weights=[1.0, 2.0]), ValueError, "as loss_weights, it should have one entry per model"),
+        (lambda: compiled(loss_weights=set()), TypeError, "Could not interpret loss_weights argument"),
+        (lambda: compiled(metrics=["other"]), ValueError, "Unknown metric function:other"),
+        (lambda: compiled(metrics={"other": "mae"}), ValueError, "Unknown entries in metrics dictionary"),
+        (lambda: compiled(sample_weight_mode={"other": None}), ValueError, "entries in sample_weight_mode dictionary"),
+        (lambda: linear().compile("other", "mse"), ValueError, "Unknown optimizer: other"),
+        (lambda: linear().compile("sgd", "other"), ValueError, "Unknown loss function:other"),
+        (lambda: compiled(target_tensors=tf.constant(Y)).fit(X, Y), ValueError, "target: expected no data, but got"),
+        (lambda: compiled().fit(_Batches(), validation_split=0.5), ValueError, "cannot use `validation_split`"),
+        (lambda: compiled().fit(_Batches(), sample_weight=[1.0]), ValueError, "`sample_weight` argument is not"),
+        (lambda: compiled().fit(_Batches(), Y), ValueError, "`y` argument is not supported"),
+        (lambda: compiled().fit(tf.constant(X), Y, validation_split=0.5), ValueError, "cannot use `validation_split`"),
+    ],
+)
+def test_what_models_refuse(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+class _Batches(keras.utils.Sequence):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return X, Y
+
+
+class _Branches(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = layers.Dense(2, name="first"), layers.Dense(2)
+
+    def call(self, inputs):
+        one, other = (inputs["a"], inputs["b"]) if isinstance(inputs, dict) else inputs
+        return [self.first(one), self.second(other)]
+
+
+@pytest.mark.parametrize(
+    ("make", "x", "inputs", "outputs"),
+    [
+        (_Branches, [X, X], ["input_1", "input_2"], ["output_1", "output_2"]),
+        (_Branches, {"b": X, "a": X}, ["a", "b"], ["output_1", "output_2"]),
+        (lambda: keras.Sequential([layers.Dense(2)]), X, ["input_1"], ["output_1"]),
+    ],
+    ids=["list", "dictionary", "sequential"],
+)
+def test_names_of_models_that_are_built_for_data(make, x, inputs, outputs):
+    model = make()
+    model.compile("sgd", "mse", metrics=["mae"])
+    history = model.fit(x, [Y] * len(outputs), verbose=0).history
+    assert [model.input_names, model.output_names] == [inputs, outputs]
+    names = [f"{name}_loss" for name in outputs] + [f"{name}_mean_absolute_error" for name in outputs]
+    assert sorted(history) == sorted(["loss", *(names if len(outputs) > 1 else ["mean_absolute_error"])])

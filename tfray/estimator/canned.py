@@ -42,26 +42,31 @@ class Clipped(NamedTuple):
     clip_norm: float
 
 
-def optimizer_of(given: Any, learning_rate: float) -> Optimizer:
+def optimizer_of(given: Any, learning_rate: float | None = None) -> Optimizer:
     """An optimizer, given that, its name, a function that makes it, or one of these `Clipped`.
 
     Args:
         given: The optimizer.
-        learning_rate: That of an optimizer given by its name.
+        learning_rate: That of an optimizer given by its name, which needs one.
 
     Raises:
-        ValueError: There is none of that name, or it is something else.
+        ValueError: There is none of that name, it has no learning rate, or it is something else.
     """
     if isinstance(given, Clipped):
         return clip_gradients_by_norm(optimizer_of(given.optimizer, learning_rate), given.clip_norm)
     if isinstance(given, str):
         if given not in _OPTIMIZERS:
-            raise ValueError(f"there is no optimizer {given!r}; there are {', '.join(_OPTIMIZERS)}")
+            raise ValueError(f"Unsupported optimizer name: {given}; there are {', '.join(_OPTIMIZERS)}")
+        if learning_rate is None:
+            raise ValueError("learning_rate must be specified when opt is string.")
         return _OPTIMIZERS[given](learning_rate=learning_rate)
     if callable(given):
         given = given()
     if not isinstance(given, Optimizer):
-        raise ValueError(f"the optimizer is {given!r}, expected one of tf.train, its name, or a function that makes it")
+        raise ValueError(
+            f"The given object is not an Optimizer instance: {given!r}. It may be one of tf.train, its name, or a "
+            "function that makes it."
+        )
     return given
 
 

@@ -6,13 +6,13 @@ import collections.abc
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfray.errors import OutOfRangeError
 from tfray.framework import nest
-from tfray.framework.graph import Tensor
+from tfray.framework.sparse_tensor import is_tensor
 from tfray.keras.backend import get_session
 from tfray.library.input import dataset_iterators
 from tfray.library.input.data_experimental import INFINITE_CARDINALITY, cardinality
@@ -39,12 +39,34 @@ class Sequence(ABC):
             yield self[index]
 
 
+class DataTensors(NamedTuple):
+    """Tensors of which each step takes new values. Arrays may stand beside them, which each step takes as they are.
+
+    Attributes:
+        inputs: Inputs: a tensor, a variable, an array, or a list or dictionary of these.
+        targets: Targets likewise, or None.
+        weights: What examples count, likewise.
+    """
+
+    inputs: Any
+    targets: Any = None
+    weights: Any = None
+
+
+def with_tensors(x: Any, y: Any = None, weights: Any = None) -> Any:
+    """`x` if it gives batches of its own; all three as `DataTensors` if there are tensors among them; else None."""
+    if is_source(x):
+        return x
+    given = DataTensors(x, y, weights)
+    return given if any(is_tensor(each) for each in nest.flatten(given)) else None
+
+
 class BatchSource:
     """Batches that are not arrays.
 
     Args:
         source: A `Sequence`, a `tf.data.Dataset` or an iterator of one, a generator or another iterator of Python, or
-            tensors: a pair of inputs and targets, of which each step takes new values.
+            `DataTensors`.
         steps: Batches of an epoch, rounded up. All when None, of a sequence or of a dataset, which then begins anew.
         shuffle: Take the batches of a sequence in random order.
         argument: What the caller's argument `steps` is called.
@@ -58,12 +80,13 @@ class BatchSource:
         self, source: Any, steps: float | None, shuffle: bool, argument: str = "steps", anew: bool = False
     ) -> None:
         sizes = isinstance(source, Sequence)
-        self.is_dataset = isinstance(source, (Dataset, dataset_iterators.Iterator))
+        # Targets that are not arrays are broadcast as a loss has it.
+        self.checks_targets = not isinstance(source, (Dataset, dataset_iterators.Iterator, DataTensors))
+        if steps is None and isinstance(source, (DataTensors, dataset_iterators.Iterator)):
+            what = "data tensors" if isinstance(source, DataTensors) else "iterators"
+            raise ValueError(f"When using {what} as input to a model, you should specify the `{argument}` argument.")
         if steps is None and not (sizes or isinstance(source, Dataset)):
-            raise ValueError(
-                "a generator, an iterator or tensors have no end: say how many steps an epoch has, by the "
-                f"`{argument}` argument"
-            )
+            raise ValueError(f"Please specify the number of steps via the `{argument}` argument.")
         if steps is None and isinstance(source, Dataset) and _is_endless(source):
             raise ValueError(
                 f"When passing an infinitely repeating dataset, you must specify the `{argument}` argument."
@@ -85,43 +108,57 @@ class BatchSource:
 
 def is_source(x: Any) -> bool:
     """Whether `x` gives batches one after the other, and is not arrays."""
-    if isinstance(x, (Sequence, Dataset, dataset_iterators.Iterator, collections.abc.Iterator)):
-        return True
-    return any(isinstance(each, Tensor) for each in nest.flatten(x))
+    return isinstance(x, (Sequence, Dataset, dataset_iterators.Iterator, collections.abc.Iterator))
 
 
 def refuse_batch_size(x: Any, batch_size: int | None) -> None:
     """Raise `ValueError` for a size of batches where `x` gives batches of its own."""
-    if batch_size is not None and is_source(x) and not any(isinstance(each, Tensor) for each in nest.flatten(x)):
+    if batch_size is not None and is_source(x):
         raise ValueError(
             "The `batch_size` argument must not be specified for the given input type. Received input: "
             f"{x}, batch_size: {batch_size}"
         )
 
 
-def refuse_beside_dataset(x: Any, **given: Any) -> None:
-    """Raise `ValueError` for targets, weights or a split of the examples beside a dataset, which has all of them."""
-    if not isinstance(x, (Dataset, dataset_iterators.Iterator)):
+def refuse_beside_batches(x: Any, **given: Any) -> None:
+    """Raise `ValueError` for targets, weights or a split of the examples beside what gives all of them.
+
+    Args:
+        x: A dataset, an iterator, a generator or a `Sequence`; anything else is let through.
+        **given: The arguments, by name.
+    """
+    if not is_source(x):
         return
-    if given.pop("y", None) is not None:
+    is_dataset = isinstance(x, (Dataset, dataset_iterators.Iterator))
+    kind = "input `x` is a dataset or a dataset iterator" if is_dataset else "data is a generator or Sequence instance"
+    if is_dataset and given.get("y") is not None:
         raise ValueError(
             f"You passed a dataset or dataset iterator ({x}) as input `x` to your model. In that case, you should not "
             "specify a target (`y`) argument, since the dataset or dataset iterator generates both input data and "
             "target data."
         )
     for name, value in given.items():
-        if value is not None and not (isinstance(value, float) and value == 0):
-            instead = " Instead, let its elements be (inputs, targets, sample_weight)." if "weight" in name else ""
+        if value is None or (isinstance(value, float) and value == 0):
+            continue
+        if name == "validation_split" and not is_dataset:
             raise ValueError(
-                f"`{name}` argument is not supported when input `x` is a dataset or a dataset iterator.{instead}"
+                "If your data is in the form of a Python generator, you cannot use `validation_split`: give "
+                "`validation_data`."
             )
+        part = {"y": "targets", "sample_weight": "weights"}.get(name)
+        instead = f" Instead, let each element be (inputs, targets, weights), with the {part} in it." if part else ""
+        raise ValueError(f"`{name}` argument is not supported when {kind}.{instead}")
 
 
-def batch_of(x: Any) -> Any:
-    """The next batch of an iterator of a dataset, the first one of a dataset; anything else as it is."""
-    if not isinstance(x, (Dataset, dataset_iterators.Iterator)):
-        return x
-    return next(BatchSource(x, 1, False).epoch())
+def batch_of(x: Any, y: Any = None, weights: Any = None) -> Any:
+    """The next batch of an iterator of a dataset, the first one of a dataset, or values of tensors.
+
+    Anything else, with its targets and weights, is given as it is.
+    """
+    source = with_tensors(x, y, weights)
+    if isinstance(source, (Dataset, dataset_iterators.Iterator, DataTensors)):
+        return next(BatchSource(source, 1, False).epoch())
+    return DataTensors(x, y, weights)
 
 
 def _is_endless(dataset: Dataset) -> bool:
@@ -139,6 +176,11 @@ def parts_of(batch: Any) -> tuple[Any, Any, Any]:
         )
     x, y, weights = (*batch, None, None)[:3]
     return x, y, weights
+
+
+def given_to_generator_method(generator: Any) -> tuple[Any, Any, Any]:
+    """Inputs, targets and weights of what stands for a generator: of a tuple its parts, else only inputs."""
+    return parts_of(generator) if isinstance(generator, tuple) else (generator, None, None)
 
 
 def _beginner(source: Any, shuffle: bool) -> Callable[[], Iterator[Any]]:
@@ -170,11 +212,12 @@ def _by_number(batches: Sequence, shuffle: bool) -> Iterator[Any]:
 
 
 def _fetched(tensors: Any) -> Iterator[Any]:
-    present = [each for each in nest.flatten(tensors) if each is not None]
+    flat = nest.flatten(tensors)
+    present = [each for each in flat if is_tensor(each)]
     while True:
         try:
             values = get_session().run(present)
         except OutOfRangeError:
             return
         found = iter(values)
-        yield nest.pack_sequence_as(tensors, [None if each is None else next(found) for each in nest.flatten(tensors)])
+        yield nest.pack_sequence_as(tensors, [next(found) if is_tensor(each) else each for each in flat])

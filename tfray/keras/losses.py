@@ -375,7 +375,7 @@ def get(identifier: Any) -> Any:
         return identifier
     if isinstance(identifier, Mapping):
         return restored(identifier)
-    return named_object(identifier, {**_CLASSES, **_BY_NAME}, "loss")
+    return named_object(identifier, {**_CLASSES, **_BY_NAME}, "loss function")
 
 
 _CLASSES: Final[dict[str, Any]] = {

@@ -73,7 +73,7 @@ from tfray.keras.running_metrics import categorical_accuracy as categorical_accu
 from tfray.keras.running_metrics import sparse_categorical_accuracy as sparse_categorical_accuracy
 from tfray.keras.running_metrics import sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy
 from tfray.keras.running_metrics import top_k_categorical_accuracy as top_k_categorical_accuracy
-from tfray.library.layers.descriptions import deserializer
+from tfray.library.layers.descriptions import deserializer, unknown
 from tfray.library.layers.descriptions import serialize as serialize
 
 # fmt: off
@@ -133,7 +133,9 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
         return losses.get(identifier)
     except InvalidArgumentError:
         names = ", ".join(["accuracy", "crossentropy", *sorted(_BY_NAME)])
-        raise InvalidArgumentError(f"there is no metric {identifier!r}; there are {names}, and the losses") from None
+        raise InvalidArgumentError(
+            f"{unknown('metric function', identifier)}; there are {names}, and the losses"
+        ) from None
 
 
 def name_of(metric: Any, is_weighted: bool = False) -> str:

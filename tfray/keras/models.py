@@ -165,12 +165,22 @@ class Model(Trainable, Layer):
 
     @property
     def input_names(self) -> list[str]:
-        """Names of the inputs: by these the estimator of `tf.keras.estimator.model_to_estimator` takes features."""
+        """Names of the inputs: by these the estimator of `tf.keras.estimator.model_to_estimator` takes features.
+
+        Those of a model that was built for data are the keys of that, or ``input_1`` and so on.
+        """
+        if self._built_for_data:
+            return self._input_keys or [f"input_{place}" for place, _ in enumerate(self.inputs, 1)]
         return [_layer_name(tensor) for tensor in self.inputs]
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the layers of the outputs, which predictions of its estimator have: ``NAME_1`` for a second one."""
+        """Names of the layers of the outputs, which predictions of its estimator have: ``NAME_1`` for a second one.
+
+        Those of a model that was built for data are ``output_1`` and so on.
+        """
+        if self._built_for_data:
+            return [f"output_{place}" for place, _ in enumerate(self.outputs, 1)]
         return unique_names([_layer_name(tensor) for tensor in self.outputs])
 
     @property
@@ -265,6 +275,7 @@ class Model(Trainable, Layer):
         """Build a model of a derived class for inputs like the arrays `x`."""
         if self.inputs:
             return
+        self._built_for_data = True
         self.inputs, given = self._sources_for(x)
         more = {"training": learning_phase()} if "training" in inspect.signature(self.call).parameters else {}
         outputs = self(given, **more)
@@ -538,6 +549,7 @@ class Sequential(Model):
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         if not self.inputs:
+            self._built_for_data = True
             sources, given = self._sources_for(x)
             self._connect_tensors(sources, self.call(given))
 

@@ -20,11 +20,14 @@ from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.batch_sources import (
     BatchSource,
+    DataTensors,
     batch_of,
+    given_to_generator_method,
     is_source,
     parts_of,
     refuse_batch_size,
-    refuse_beside_dataset,
+    refuse_beside_batches,
+    with_tensors,
 )
 from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, bar_of
 from tfray.keras.settings import floatx
@@ -34,6 +37,8 @@ from tfray.keras.training_data import (
     arrays_of,
     check_count,
     check_fits,
+    check_loss_weights,
+    check_steps,
     cut,
     expected_shape,
     feeds_of,
@@ -41,9 +46,11 @@ from tfray.keras.training_data import (
     means,
     metrics_of,
     one_or_list,
+    refuse_data,
     said_first,
     shaped,
     sliced,
+    target_tensors_of,
     weights_for,
     weights_of,
 )
@@ -97,6 +104,7 @@ class Trainable:
         self.stop_training = False
         self.history: Any = None
         self._input_keys: list[str] | None = None
+        self._built_for_data = False
         self._compiled_loss: Any = None
         self._compiled_metrics: Any = ()
         self._compiled_weighted_metrics: Any = ()
@@ -212,15 +220,11 @@ class Trainable:
             )
         if self.__heads is None:
             names = self.output_names
-            losses = [keras_losses.get(loss) for loss in for_outputs(self._compiled_loss, names)]
-            shares = for_outputs(self._compiled_loss_weights or 1.0, names, 1.0)
-            targets = for_outputs(self._target_tensors, names)
-            modes = for_outputs(self._sample_weight_mode, names)
-            if len(losses) != len(names):
-                raise ValueError(
-                    "When passing a list as loss, it should have one entry per model outputs. The model has "
-                    f"{len(names)} outputs, but you passed loss={self._compiled_loss}"
-                )
+            losses = [keras_losses.get(loss) for loss in for_outputs(self._compiled_loss, names, "loss")]
+            check_loss_weights(self._compiled_loss_weights)
+            shares = for_outputs(self._compiled_loss_weights or 1.0, names, "loss_weights", 1.0)
+            targets = target_tensors_of(self._target_tensors, names)
+            modes = for_outputs(self._sample_weight_mode, names, "sample_weight_mode")
             rows = zip(names, losses, shares, targets, modes, strict=True)
             self.__heads = [
                 _Head(name, place, loss, share, target, mode)
@@ -381,11 +385,11 @@ class Trainable:
         return self.__on_batch(self.__given(x, y, sample_weight, None), False, reset_metrics)
 
     def __given(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> Batch:
-        """A batch of arrays, or the next one of a dataset."""
-        refuse_beside_dataset(x, y=y, sample_weight=sample_weight)
-        batch = batch_of(x)
-        x, y, sample_weight = (x, y, sample_weight) if batch is x else parts_of(batch)
-        return self.__standardized(x, y, sample_weight, class_weight, batch is x)
+        """A batch of arrays, or the next one of a dataset, or of tensors."""
+        refuse_beside_batches(x, y=y, sample_weight=sample_weight)
+        source = with_tensors(x, y, sample_weight)
+        x, y, sample_weight = parts_of(batch_of(x, y, sample_weight))
+        return self.__standardized(x, y, sample_weight, class_weight, source is None)
 
     def __on_batch(self, batch: Batch, training: bool, reset_metrics: bool) -> Any:
         self.__prepare(map(np.shape, batch[1]))
@@ -407,8 +411,7 @@ class Trainable:
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        batch = batch_of(x)
-        inputs = self.__given_inputs(x if batch is x else parts_of(batch)[0])
+        inputs = self.__given_inputs(parts_of(batch_of(x))[0])
         feeds = {**phase_feed(False), **feeds_of(self.__fed_inputs(), inputs)}
         return one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
 
@@ -419,17 +422,18 @@ class Trainable:
     def __given_inputs(self, x: Any) -> list[np.ndarray]:
         """Arrays for the inputs, in their order. A model that has none yet is built for them."""
         if not self.inputs:
-            self._input_keys = list(x) if isinstance(x, Mapping) else None
+            self._input_keys = sorted(x) if isinstance(x, Mapping) else None
         fed = self.__fed_inputs()
         names = [name for name, tensor in zip(self.input_names, self.inputs, strict=True) if tensor in fed]
         if self.inputs and not fed:
+            refuse_data(x, "input")
             return []
         arrays = arrays_of(x, self._input_keys or names)
         self._build_for(arrays)
         fed = fed or self.__fed_inputs()
         check_count(arrays, len(fed), "input")
-        return [shaped(array, tensor.shape, "input", name) for array, tensor, name in zip(
-            arrays, fed, names or [each.op.name for each in fed], strict=True)]  # fmt: skip
+        names = names or self.input_names
+        return [shaped(array, each.shape, "input", name) for array, each, name in zip(arrays, fed, names, strict=True)]
 
     def __standardized(
         self, x: Any, y: Any, sample_weight: Any, class_weight: Any, checks_targets: bool = True
@@ -437,6 +441,8 @@ class Trainable:
         """Arrays for inputs and targets, and weights. Targets of datasets are broadcast as a loss has it, unchecked."""
         inputs = self.__given_inputs(x)
         heads = self.__fed_heads()
+        if not heads:
+            refuse_data(y, "target")
         targets = arrays_of(y, [head.name for head in heads]) if heads else []
         check_count(targets, len(heads), "target")
         targets = [shaped(target, None, "target", head.name) for target, head in zip(targets, heads, strict=True)]
@@ -517,12 +523,14 @@ class Trainable:
             The history: loss and metrics at the end of each epoch. Training ends when there are no more batches.
         """
         refuse_batch_size(x, batch_size)
-        refuse_beside_dataset(x, y=y, sample_weight=sample_weight, validation_split=validation_split)
-        size, samples = batch_size or 32, None
-        if is_source(x):
-            source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle, "steps_per_epoch")
-            epoch_batches = functools.partial(self.__taken, source, class_weight)
-            steps = source.steps
+        refuse_beside_batches(x, y=y, sample_weight=sample_weight, validation_split=validation_split)
+        size, samples, source = batch_size or 32, None, with_tensors(x, y, sample_weight)
+        if source is not None:
+            if validation_split and isinstance(source, DataTensors):
+                raise ValueError("If your data is in the form of symbolic tensors, you cannot use `validation_split`.")
+            taken = BatchSource(source, steps_per_epoch, shuffle, "steps_per_epoch")
+            epoch_batches = functools.partial(self.__taken, taken, class_weight)
+            steps = taken.steps
         else:
             inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
             if validation_split and validation_data is None:
@@ -530,13 +538,11 @@ class Trainable:
                 validation_data = tuple(cut(arrays, slice(first, None)) for arrays in (inputs, targets, weights))
                 inputs, targets, weights = (cut(arrays, slice(first)) for arrays in (inputs, targets, weights))
             self._prepare_training(targets)  # makes the variables of the optimizer, which callbacks may read or set
-            if not inputs and not targets and steps_per_epoch is None:
-                raise ValueError(
-                    "When using data tensors as input to a model, you should specify the `steps_per_epoch` argument."
-                )
-            samples = len([*inputs, *targets][0]) if inputs or targets else math.ceil(steps_per_epoch or 0) * size
-            steps = math.ceil(samples / size if steps_per_epoch is None else steps_per_epoch)
+            check_steps([*inputs, *targets], steps_per_epoch, "steps_per_epoch")
+            steps = None if steps_per_epoch is None else math.ceil(steps_per_epoch)
+            samples = len([*inputs, *targets][0]) if steps is None else None
             epoch_batches = functools.partial(sliced, inputs, targets, weights, size, shuffle, steps)
+            steps = math.ceil(samples / size) if samples is not None else steps
         validation: Callable[[], Iterator[Batch]] | None = None
         counts: list[int | None] = [None, None]
         if validation_data is not None:
@@ -547,8 +553,8 @@ class Trainable:
         params |= {"verbose": verbose, "do_validation": validation is not None, "metrics": names}
         self.history = record
         listeners, bar = CallbackList([*(callbacks or ()), record], self, params), bar_of(params)
-        if verbose and (samples is not None or isinstance(x, Dataset)):
-            print(said_first(params, counts))
+        if verbose and (not is_source(x) or isinstance(x, Dataset)):
+            print(said_first(params, counts, is_source(x)))
         self.stop_training = False
         first_batches = epoch_batches()
         if samples is None:
@@ -558,7 +564,8 @@ class Trainable:
             listeners.call("on_epoch_begin", epoch, {})
             bar.on_epoch_begin(epoch)
             batches = first_batches if epoch == initial_epoch else epoch_batches()
-            logs, made = self.__over(batches, "train", listeners, bar if verbose else None)
+            weight = 1 if samples is None and not is_source(x) else None
+            logs, made = self.__over(batches, "train", listeners, bar if verbose else None, weight)
             if not self.stop_training and steps is not None and made < steps and samples is None:
                 logging.warning("model %r was to train for %d steps, and there were %d batches", self.name, steps, made)
                 self.stop_training = True
@@ -583,19 +590,21 @@ class Trainable:
 
         Either number is None where it is not known.
         """
-        if is_source(data):
-            source = BatchSource(data, steps, False, argument, anew=True)
-            return functools.partial(self.__taken, source, None), None, source.steps
-        x, y, *weights = data
-        arrays = self.__standardized(x, y, weights[0] if weights else sample_weight, None)
+        given = data if is_source(data) else (*data, *((sample_weight,) if len(data) < 3 else ()))
+        source = data if is_source(data) else with_tensors(*given)
+        if source is not None:
+            taken = BatchSource(source, steps, False, argument, anew=True)
+            return functools.partial(self.__taken, taken, None), None, taken.steps
+        arrays = self.__standardized(*given, None)
+        check_steps([*arrays[0], *arrays[1]], steps, argument)
         count = None if steps is None else math.ceil(steps)
-        samples = len([*arrays[0], *arrays[1]][0]) if steps is None and (arrays[0] or arrays[1]) else None
+        samples = len([*arrays[0], *arrays[1]][0]) if arrays[0] or arrays[1] else None
         return functools.partial(sliced, *arrays, size, False, count), samples, count
 
     def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[Batch]:
         for batch in source.epoch():
             x, y, weights = parts_of(batch)
-            yield self.__standardized(x, y, weights, class_weight, not source.is_dataset)
+            yield self.__standardized(x, y, weights, class_weight, source.checks_targets)
 
     def __prepared_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches; the first says what targets are like."""
@@ -606,12 +615,20 @@ class Trainable:
         return itertools.chain([first], batches)
 
     def __over(
-        self, batches: Iterator[Batch], mode: str, listeners: CallbackList, bar: ProgbarLogger | None = None
+        self,
+        batches: Iterator[Batch],
+        mode: str,
+        listeners: CallbackList,
+        bar: ProgbarLogger | None = None,
+        weight: int | None = None,
     ) -> tuple[dict[str, float], int]:
-        """Means of loss and metrics over batches, and how many batches there were."""
+        """Means of loss and metrics over batches, and how many batches there were.
+
+        A batch counts as often as it has examples when `weight` is None.
+        """
         total, count, made = 0.0, 0, 0
         for index, (inputs, targets, weights) in enumerate(batches):
-            size = len([*inputs, *targets][0]) if inputs or targets else 1
+            size = weight or (len([*inputs, *targets][0]) if inputs or targets else 1)
             listeners.call(f"on_{mode}_batch_begin", index, {"batch": index, "size": size})
             if index == 0:
                 self.__prepare(map(np.shape, targets))
@@ -647,9 +664,10 @@ class Trainable:
     ) -> Any:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
         refuse_batch_size(x, batch_size)
-        refuse_beside_dataset(x, y=y, sample_weight=sample_weight)
-        data = x if is_source(x) and y is None else (x, y)
+        refuse_beside_batches(x, y=y, sample_weight=sample_weight)
+        data = x if is_source(x) else (x, y)
         batches, samples, count = self.__evaluation(data, batch_size or 32, steps, sample_weight)
+        samples = samples if steps is None else None
         params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
         listeners, bar = CallbackList(callbacks or (), self, params), bar_of(params)
         listeners.call("on_test_begin", {})
@@ -673,12 +691,13 @@ class Trainable:
         """The outputs for all examples: an array, or a list of one for each output; arguments as for `evaluate`."""
         refuse_batch_size(x, batch_size)
         batches: Iterator[Any]
-        count, samples = None if steps is None else math.ceil(steps), None
-        if is_source(x):
-            source = BatchSource(x, steps, False)
-            batches, count = (parts_of(batch)[0] for batch in source.epoch()), source.steps
+        count, samples, source = None if steps is None else math.ceil(steps), None, with_tensors(x)
+        if source is not None:
+            taken = BatchSource(source, steps, False)
+            batches, count = (parts_of(batch)[0] for batch in taken.epoch()), taken.steps
         else:
             given = self.__given_inputs(x)
+            check_steps(given, steps, "steps")
             batches = (inputs for inputs, _, _ in sliced(given, [], [], batch_size or 32, False, count))
             samples = len(given[0]) if given and steps is None else None
         params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
@@ -720,7 +739,8 @@ class Trainable:
     ) -> History:
         """`fit` with batches: `generator` is its `x`; see there for the other arguments."""
         settings = {name: value for name, value in locals().items() if name not in ("self", "generator")}
-        return self.fit(generator, **settings)
+        x, y, weights = given_to_generator_method(generator)
+        return self.fit(x, y, sample_weight=weights, **settings)
 
     def evaluate_generator(
         self,
@@ -738,7 +758,8 @@ class Trainable:
             "workers": workers,
             "use_multiprocessing": use_multiprocessing,
         }
-        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
+        x, y, weights = given_to_generator_method(generator)
+        return self.evaluate(x, y, sample_weight=weights, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
 
     def predict_generator(
         self,
@@ -756,7 +777,8 @@ class Trainable:
             "workers": workers,
             "use_multiprocessing": use_multiprocessing,
         }
-        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
+        x, _, _ = given_to_generator_method(generator)
+        return self.predict(x, steps=steps, callbacks=callbacks, verbose=verbose, **queue)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Tensor
-from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, is_tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import losses as keras_losses
 from tfray.keras.settings import floatx
@@ -45,23 +45,80 @@ def feeds_of(inputs: Sequence[Any], arrays: Sequence[np.ndarray]) -> dict[Any, A
     }
 
 
-def for_outputs(given: Any, names: Sequence[str], default: Any = None) -> list[Any]:
-    """What is given for each output: one for all, a list, or a dictionary by the names of outputs."""
+def for_outputs(given: Any, names: Sequence[str], what: str, default: Any = None) -> list[Any]:
+    """What is given for each output: one for all, a list, or a dictionary by the names of outputs.
+
+    Args:
+        given: What is given.
+        names: The names of the outputs.
+        what: The argument that it is of, for messages.
+        default: What counts for an output that a dictionary does not have.
+
+    Raises:
+        ValueError: A dictionary has other names, or a list another length.
+    """
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ValueError(f"Unknown entries: {unknown}. Only expected following keys: {list(names)}")
+            raise ValueError(
+                f"Unknown entries in {what} dictionary: {unknown}. Only expected following keys: {list(names)}"
+            )
         return [given.get(name, default) for name in names]
-    return list(given) if isinstance(given, (list, tuple)) else [given] * len(names)
+    if not isinstance(given, (list, tuple)):
+        return [given] * len(names)
+    if len(given) != len(names):
+        outputs = "outputs" if what == "loss" else "output"
+        raise ValueError(
+            f"When passing a list as {what}, it should have one entry per model {outputs}. The model has {len(names)} "
+            f"outputs, but you passed {what}={given}"
+        )
+    return list(given)
 
 
 def metrics_of(metrics: Any, names: Sequence[str], place: int) -> list[Any]:
     """The metrics of one output."""
     nested = any(isinstance(each, (list, tuple)) for each in metrics)
     if isinstance(metrics, Mapping) or nested:
-        found = for_outputs(metrics, names, ())[place]
+        found = for_outputs(metrics, names, "metrics", ())[place]
         return list(found) if isinstance(found, (list, tuple)) else [found]
     return list(metrics)
+
+
+def refuse_data(values: Any, what: str) -> None:
+    """Raise `ValueError` for data where nothing is fed, such as targets of a model whose targets are tensors."""
+    if hasattr(values, "__len__") and len(values):
+        raise ValueError(f"Error when checking model {what}: expected no data, but got: {values}")
+
+
+def check_steps(inputs: Sequence[Any], steps: float | None, argument: str) -> None:
+    """Raise `ValueError` where nothing is fed, and no number of steps is given."""
+    if not inputs and steps is None:
+        raise ValueError(f"When using data tensors as input to a model, you should specify the `{argument}` argument.")
+
+
+def target_tensors_of(given: Any, names: Sequence[str]) -> list[Any]:
+    """The tensor that is the target of each output; None for targets that are fed.
+
+    Args:
+        given: ``target_tensors`` of `compile`.
+        names: The names of the outputs.
+
+    Raises:
+        ValueError: A list has another length than there are outputs, or a dictionary has other names.
+        TypeError: It is neither of these, nor a tensor.
+    """
+    if given is not None and not isinstance(given, (list, tuple, Mapping)) and not is_tensor(given):
+        raise TypeError(
+            f"Expected `target_tensors` to be a list or tuple or dict or a single tensor, but got: {given!r}"
+        )
+    is_empty = isinstance(given, (list, tuple)) and not given
+    return for_outputs(None if is_empty else given, names, "target_tensors")
+
+
+def check_loss_weights(given: Any) -> None:
+    """Raise `TypeError` for what cannot be ``loss_weights``."""
+    if given is not None and not isinstance(given, (list, tuple, Mapping)):
+        raise TypeError(f"Could not interpret loss_weights argument: {given!r} - expected a list or a dictionary.")
 
 
 def check_count(arrays: Sequence[Any], count: int, what: str) -> None:
@@ -201,14 +258,14 @@ def cut(arrays: Sequence[Any], rows: Any) -> list[Any]:
 
 
 def sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, steps: int | None) -> Iterator[Batch]:
-    """Batches of arrays; without arrays, as many empty ones as there are steps."""
-    if not inputs and not targets:
-        yield from itertools.repeat(([], [], weights), steps or 0)
+    """Batches of arrays. With a number of steps, each step takes all of them."""
+    if steps is not None or not (inputs or targets):
+        yield from itertools.repeat((inputs, targets, weights), steps or 0)
         return
     count = len([*inputs, *targets][0])
     order = np.random.permutation(count) if shuffle else np.arange(count)
     starts = range(0, count, size)
-    for start in starts if steps is None else starts[:steps]:
+    for start in starts:
         rows = order[start : start + size]
         yield cut(inputs, rows), cut(targets, rows), cut(weights, rows)
 
@@ -223,8 +280,10 @@ def means(numbers: np.ndarray) -> list[float]:
     return [float(numbers[0]), *map(float, metrics)]
 
 
-def said_first(params: Mapping[str, Any], counts: Sequence[int | None]) -> str:
-    """How much a run trains on, and validates on."""
-    unit, place = ("steps", 1) if params["samples"] is None else ("samples", 0)
-    also = "" if counts[place] is None else f", validate on {counts[place]} {unit}"
-    return f"Train on {params[unit]} {unit}{also}"
+def said_first(params: Mapping[str, Any], counts: Sequence[int | None], is_dataset: bool) -> str:
+    """How much a run trains on, and validates on: steps of a dataset, else samples, or steps under their name."""
+    unit = "steps" if is_dataset else "samples"
+    own = params["samples"] if params["samples"] is not None else params["steps"]
+    other = next((count for count in (counts[::-1] if is_dataset else counts) if count is not None), None)
+    also = "" if other is None else f", validate on {other} {unit}"
+    return f"Train on {own} {unit}{also}"

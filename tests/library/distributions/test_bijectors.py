@@ -593,3 +593,12 @@ def test_one_matrix_maps_vectors_of_any_rank(shape, factor):
         there = bijector.forward(x)
         np.testing.assert_allclose(run(there), value @ matrix.T + np.arange(3.0))
         np.testing.assert_allclose(run(bijector.inverse(there + 0.0)), value)
+
+
+@pytest.mark.parametrize("event_ndims", [0, 1, 2])
+def test_any_number_of_dimensions_may_be_an_event_that_is_reshaped(event_ndims):
+    reshape = B.Reshape([1, 2, 3], [2, 3])
+    assert (reshape.forward_min_event_ndims, reshape.inverse_min_event_ndims) == (0, 0)
+    forward = reshape.forward_log_det_jacobian(np.zeros((4, 2, 3)), event_ndims=event_ndims)
+    inverse = reshape.inverse_log_det_jacobian(np.zeros((4, 1, 2, 3)), event_ndims=event_ndims)
+    assert run([forward, inverse]) == [0, 0]

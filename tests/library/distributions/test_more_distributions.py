@@ -115,12 +115,16 @@ def test_numbers_that_are_not_whole_may_be_impossible():
     assert not run(D.Geometric(probs=P).cdf(-1 - COUNTS)).any()
     assert not run(D.NegativeBinomial(N, probs=P).cdf(-1 - COUNTS)).any()
     assert run(D.Binomial(N, probs=P).cdf([[-1.0], [20.0]])).tolist() == [[0] * 3, [1] * 3]
+    geometric = D.Geometric(probs=P)
+    np.testing.assert_array_equal(*run([geometric.prob(COUNTS + 0.5), geometric.prob(COUNTS)]))
 
 
 @pytest.mark.parametrize(
     ("build", "match"),
     [
         (lambda: D.Poisson(A, validate_args=True, interpolate_nondiscrete=False).prob(0.5 + LOC * 0), "fractional"),
+        (lambda: D.Poisson(A, validate_args=True).prob(0.5 + LOC * 0), "fractional"),
+        (lambda: D.Poisson(A, validate_args=True).cdf(0.5 + LOC * 0), "fractional"),
         (lambda: D.Poisson(-A, validate_args=True).rate, "> 0"),
         (lambda: D.Geometric(probs=P * 0, validate_args=True).probs, "> 0"),
         (lambda: D.Geometric(probs=P, validate_args=True).prob(-A), "non-negative"),

@@ -493,10 +493,10 @@ def test_activations_and_initializers_may_be_names(make):
         session.run(tf.global_variables_initializer())
         first, second = session.run([named, given])
     np.testing.assert_array_equal(first, second)
-    with pytest.raises(ValueError, match="there is no activation 'rely'; there are elu, "):
+    with pytest.raises(ValueError, match="Unknown activation function:rely; there are elu, "):
         make(tf.constant(x), activation="rely")
-    with pytest.raises(ValueError, match="there is no initializer 'one'; there are constant, glorot_normal, "):
-        make(tf.constant(x), kernel_initializer="one", name="wrong")
+    with pytest.raises(ValueError, match="Unknown initializer:once; there are constant, glorot_normal, "):
+        make(tf.constant(x), kernel_initializer="once", name="wrong")
 
 
 def test_losses_have_the_names_of_a_layer_even_where_a_getter_renames_its_variables():

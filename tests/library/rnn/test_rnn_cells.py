@@ -240,9 +240,18 @@ def test_a_cell_that_overrides_the_call_as_older_programs_do(session):
         (lambda: rnn_cell.MultiRNNCell(rnn_cell.GRUCell(2)), TypeError, "list of cells"),
         (lambda: rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(2)], state_is_tuple=False), ValueError, "state_is_tuple"),
         (lambda: rnn_cell.DropoutWrapper(3), TypeError, "no RNNCell"),
-        (lambda: rnn_cell.DropoutWrapper(rnn_cell.GRUCell(2), 1.5), ValueError, "input_keep_prob is 1.5"),
+        (
+            lambda: rnn_cell.DropoutWrapper(rnn_cell.GRUCell(2), 1.5),
+            ValueError,
+            "input_keep_prob must be between 0 and 1: 1.5",
+        ),
         (lambda: rnn_cell.DropoutWrapper(rnn_cell.GRUCell(2), 0.5, variational_recurrent=True), ValueError, "dtype"),
-        (lambda: rnn_cell.BasicRNNCell(2, activation="nothing"), ValueError, "no activation"),
+        (
+            lambda: rnn_cell.LSTMStateTuple(tf.ones([1]), tf.constant([1])).dtype,
+            TypeError,
+            "Inconsistent internal state",
+        ),
+        (lambda: rnn_cell.BasicRNNCell(2, activation="nothing"), ValueError, "Unknown activation function:nothing"),
     ],
 )
 def test_refusals(make, error, match):

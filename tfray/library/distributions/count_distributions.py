@@ -74,9 +74,7 @@ class Poisson(ScalarDistribution):
         return random_ops.random_poisson(self.rate, array_ops.reshape(n, [1]), self.dtype, seed)
 
     def _whole(self, value: Tensor) -> Tensor:
-        if not self.validate_args:
-            return value
-        return after([assert_non_negative(value)], value) if self.interpolate_nondiscrete else whole_counts(value)
+        return whole_counts(value) if self.validate_args else value
 
     def _log_prob(self, value: Tensor) -> Tensor:
         value = self._whole(value)
@@ -88,7 +86,7 @@ class Poisson(ScalarDistribution):
         return where_v2(is_there, likely, convert_to_tensor(-math.inf, self.dtype))
 
     def _cdf(self, value: Tensor) -> Tensor:
-        value = after([assert_non_negative(value)], value) if self.validate_args else value
+        value = self._whole(value)
         safe = math_ops.maximum(value if self.interpolate_nondiscrete else floor(value), 0.0)
         return where_v2(value < 0, array_ops.zeros_like(value), math_ops.igammac(1.0 + safe, self.rate))
 
@@ -148,7 +146,7 @@ class Geometric(ScalarDistribution):
         return floor(log(numbers) / log1p(-self.probs))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        value = whole_counts(value) if self.validate_args else value
+        value = whole_counts(value) if self.validate_args else floor(value)
         return math_ops.xlog1py(value, -self.probs) + log(self.probs)
 
     def _cdf(self, value: Tensor) -> Tensor:

@@ -360,8 +360,8 @@ class Reshape(Bijector):
     ) -> None:
         self._out = _checked_shape(event_shape_out, "event_shape_out", validate_args)
         self._in = _checked_shape(event_shape_in, "event_shape_in", validate_args)
-        parents, counts = [self._in, self._out], (known_length(self._in) or 0, known_length(self._out) or 0)
-        super().__init__(parents, True, validate_args, None, counts[0], counts[1], name or "reshape")
+        # The volume stays the same whatever the events are, so that any number of dimensions may be one.
+        super().__init__([self._in, self._out], True, validate_args, None, 0, 0, name or "reshape")
 
     def _reshaped(self, value: Tensor, before: Tensor, after_: Tensor) -> Tensor:
         static = self._static(value.shape, before, after_)

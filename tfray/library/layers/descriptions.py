@@ -412,6 +412,16 @@ def deserializer(get: Callable[[Any], Any]) -> Callable[..., Any]:
     return deserialize
 
 
+def unknown(what: str, name: object) -> str:
+    """What TensorFlow says of a name that nothing has: with a blank behind the colon only for what it finds as classes.
+
+    Args:
+        what: What was looked for, such as ``loss function``.
+        name: The name.
+    """
+    return f"Unknown {what}:{' ' if what in ('constraint', 'optimizer', 'layer') else ''}{name}"
+
+
 def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
     """What a name stands for: an object of a class with its default arguments, or a function.
 
@@ -421,12 +431,12 @@ def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
         what: What it is, for the message.
 
     Raises:
-        InvalidArgumentError: There is none of that name.
+        InvalidArgumentError: There is none of that name. It is also a `ValueError`.
     """
     found = {**known, **_custom_objects}.get(name)
     if found is None:
         names = sorted(filter(str.islower, known)) or sorted(known)
-        raise InvalidArgumentError(f"there is no {what} {name!r}; there are {', '.join(names)}")
+        raise InvalidArgumentError(f"{unknown(what, name)}; there are {', '.join(names)}")
     return found() if isinstance(found, type) else found
 
 

@@ -12,7 +12,7 @@ from tfray.framework.call_errors import explained_function
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.layers.descriptions import get_custom_objects, named_object, restored
+from tfray.library.layers.descriptions import get_custom_objects, named_object, restored, unknown
 from tfray.ops.arrays.array_ops import identity
 from tfray.ops.math.arithmetic_ops import exp as exponential
 from tfray.ops.math.rounding_ops import clip_by_value
@@ -94,10 +94,12 @@ def get(identifier: Any) -> Callable[..., Any]:
         identifier = restored(identifier)
         return identifier if callable(identifier) else get(identifier)
     if not isinstance(identifier, str):
-        raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+        raise InvalidArgumentError(
+            f"{unknown('activation function', identifier)}; there are {', '.join(sorted(_BY_NAME))}"
+        )
     if identifier in OF_NN and identifier not in get_custom_objects():
         return OF_NN[identifier]
-    found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation")
+    found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation function")
     return _public(identifier) if found is _BY_NAME.get(identifier) else found
 
 

@@ -66,12 +66,14 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
     "lecun_normal": lecun_normal,
     "lecun_uniform": lecun_uniform,
     "normal": RandomNormal,
+    "one": Ones,
     "ones": Ones,
     "orthogonal": Orthogonal,
     "random_normal": RandomNormal,
     "random_uniform": RandomUniform,
     "truncated_normal": TruncatedNormal,
     "uniform": RandomUniform,
+    "zero": Zeros,
     "zeros": Zeros,
 }
 

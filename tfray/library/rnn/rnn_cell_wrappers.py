@@ -238,7 +238,7 @@ def _probability(value: Any, what: str) -> Any:
         return value
     known = constant_value(value) if isinstance(value, Tensor) else value
     if known is not None and not 0.0 < float(known) <= 1.0:
-        raise ValueError(f"DropoutWrapper: {what} is {float(known)}, expected a number above 0 and at most 1")
+        raise ValueError(f"DropoutWrapper: parameter {what} must be between 0 and 1: {float(known)}")
     return value
 
 

@@ -144,7 +144,7 @@ class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ["c", "h"])):
     def dtype(self) -> Any:
         """Dtype of both."""
         if self.c.dtype is not self.h.dtype:
-            raise TypeError(f"the state has two dtypes: {self.c.dtype.name} and {self.h.dtype.name}")
+            raise TypeError(f"Inconsistent internal state: {self.c.dtype.name} vs {self.h.dtype.name}")
         return self.c.dtype
 
 
