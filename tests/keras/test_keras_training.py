@@ -642,3 +642,23 @@ def test_names_of_models_that_are_built_for_data(make, x, inputs, outputs):
     assert [model.input_names, model.output_names] == [inputs, outputs]
     names = [f"{name}_loss" for name in outputs] + [f"{name}_mean_absolute_error" for name in outputs]
     assert sorted(history) == sorted(["loss", *(names if len(outputs) > 1 else ["mean_absolute_error"])])
+
+
+def test_steps_are_functions_of_lists():
+    """As programs use them that were written for TensorFlow 1.15: before threads predict, or for optimizers' weights."""
+    model = keras.Sequential(
+        [keras.layers.Dense(3, input_shape=(2,)), keras.layers.Dropout(0.0), keras.layers.Dense(1)]
+    )
+    model.compile(keras.optimizers.SGD(0.001, momentum=0.9), "mse", metrics=["mae"], loss_weights=[2.0])
+    assert model.loss == "mse" and model.loss_weights == [2.0] and model.sample_weight_mode is None
+    model._make_train_function()
+    assert [each.shape for each in model.optimizer.get_weights()] == [(), (2, 3), (3,), (3, 1), (1,)]
+    model._make_test_function()
+    model._make_predict_function()
+    x, y = np.ones([4, 2], np.float32), np.zeros([4, 1], np.float32)
+    (predicted,) = model.predict_function([x])
+    np.testing.assert_array_equal(predicted, model.predict(x))
+    before = model.test_function([x, y, 0])
+    np.testing.assert_allclose(before, [2 * np.square(predicted).mean(), np.abs(predicted).mean()], rtol=1e-6)
+    np.testing.assert_allclose(model.train_function([x, y, 1]), before, rtol=1e-6)
+    assert model.test_function([x, y])[0] < before[0]

@@ -363,6 +363,36 @@ class Model(Trainable, Layer):
         else:
             self.__checkpoint.write_weights(filepath, overwrite)
 
+    # -- steps as functions ----------------------------------------------------------------------
+
+    def _make_train_function(self) -> None:
+        """Make the training step before there is data, and so the optimizer's variables; `train_function` runs it.
+
+        Such functions take lists, as in TensorFlow 1.15: arrays for the inputs, then for the targets, and last, if it
+        is given, the learning phase, which each knows by itself. They return lists: the loss, and the metrics.
+        """
+        targets = self._feed_targets  # which makes the loss
+        self._prepare_training([])
+        self.train_function = self.__function_of(self.train_on_batch, len(targets))
+
+    def _make_test_function(self) -> None:
+        """Make `test_function`, which gives loss and metrics for one batch."""
+        self.test_function = self.__function_of(self.test_on_batch, len(self._feed_targets))
+
+    def _make_predict_function(self) -> None:
+        """Make `predict_function`, which gives a list of the outputs: programs ask for it before threads predict."""
+        self.predict_function = self.__function_of(self.predict_on_batch, 0)
+
+    def __function_of(self, step: Callable[..., Any], targets: int) -> Callable[[Sequence[Any]], list[Any]]:
+        inputs = len(self._feed_inputs)
+
+        def call(values: Sequence[Any]) -> list[Any]:
+            parts = [list(values[:inputs]), list(values[inputs : inputs + targets])]
+            found = step(*parts[: 2 if targets else 1])
+            return found if isinstance(found, list) else [found]
+
+        return call
+
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs; see `tf.keras.layers.Layer`. Weights that are made now take the values that wait for them."""
         outputs = super().__call__(inputs, *args, **kwargs)

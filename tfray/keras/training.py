@@ -160,6 +160,7 @@ class Trainable:
         self._compiled_weighted_metrics = of_weights
         self._compiled_loss_weights = loss_weights
         self._sample_weight_mode = sample_weight_mode
+        self.loss, self.loss_weights, self.sample_weight_mode = loss, loss_weights, sample_weight_mode
         self._target_tensors = target_tensors
         self.__heads = self.__numbers = self.__train_op = self.__totals = self.__metrics = None
         self.__compiled_states = trainable_states(self)
