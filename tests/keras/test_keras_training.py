@@ -645,7 +645,7 @@ def test_names_of_models_that_are_built_for_data(make, x, inputs, outputs):
 
 
 def test_steps_are_functions_of_lists():
-    """As programs use them that were written for TensorFlow 1.15: before threads predict, or for optimizers' weights."""
+    """As programs for TensorFlow 1.15 use them: before threads predict, or to set the weights of optimizers."""
     model = keras.Sequential(
         [keras.layers.Dense(3, input_shape=(2,)), keras.layers.Dropout(0.0), keras.layers.Dense(1)]
     )
