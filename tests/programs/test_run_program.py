@@ -237,3 +237,42 @@ def test_a_source_that_cannot_be_read_is_reported(program):
     (program.parent / "inner" / "helper.py").write_text("print 'Python 2'\n")
     done = run("--report-missing", program)
     assert "helper.py:1: cannot be read" in done.stderr and done.returncode == 1
+
+
+FORMER = """\
+import base64, collections, imp, inspect, os, threading, time
+import numpy as np
+import tensorflow as tf
+
+class Case(tf.test.TestCase):
+    def test_older_names(self):
+        self.assertEquals(np.float(2), 2.0)
+        self.assertItemsEqual(np.in1d([1, 2], [2]), [False, True])
+
+print(isinstance([], collections.Iterable), inspect.getargspec(lambda a, b=2, *c, **d: 0).defaults, os.errno.ENOENT)
+print(base64.encodestring(b"a"), threading.current_thread().isAlive(), time.clock() >= 0)
+print(np.product([2, 3]), np.asscalar(np.array([4])), np.cast["int32"]([1.5]), np.trapz([1.0, 2.0]))
+print(np.zeros(1, np.bool).dtype, np.asfarray([1]), np.mat("1 2").shape, np.msort([2, 1]), np.NINF)
+print(np.lib.pad([1], 1, "constant"), np.AxisError.__name__, imp.load_source("beside", "beside.py").value)
+tf.test.main()
+"""
+
+
+def test_a_program_finds_names_that_python_and_numpy_have_lost(tmp_path):
+    (tmp_path / "program.py").write_text(FORMER)
+    (tmp_path / "beside.py").write_text("value = 5\n")
+    done = run("program.py", cwd=tmp_path)
+    assert done.returncode == 0 and "OK" in done.stderr, done.stderr
+    assert done.stdout.splitlines() == [
+        "True (2,) 2",
+        "b'YQ==\\n' True True",
+        "6 4 [1] 1.5",
+        "bool [1.] (1, 2) [1 2] -inf",
+        "[0 1 0] AxisError 5",
+    ]
+
+
+def test_other_programs_do_not_find_them(tmp_path):
+    """They are for programs that run as they are: what imports tfray sees its own Python and NumPy."""
+    (tmp_path / "program.py").write_text("import collections, numpy, tfray\nprint(hasattr(collections, 'Iterable'))\n")
+    assert run(tmp_path / "program.py", command=()).stdout == "False\n"

@@ -16,6 +16,7 @@ from typing import Final
 
 from tfray.errors import NotFoundError
 from tfray.formats.write_formats import TENSORFLOW, default_write_format, set_default_write_format
+from tfray.programs.former_names import restore
 from tfray.programs.tensorflow_modules import install
 
 INTERRUPTED: Final = 130
@@ -92,7 +93,8 @@ def execute(program: Program) -> None:
 def run(program: Program, version: str | None = None) -> int:
     """Run a program with `tensorflow` found here, and say of errors what ``python`` says of them.
 
-    Its savers write TensorFlow's format of checkpoints: programs copy, look for and delete files by their names.
+    Its savers write TensorFlow's format of checkpoints: programs copy, look for and delete files by their names. Names
+    that Python and NumPy have lost since TensorFlow 1's days, such as ``np.float``, are there again.
 
     Args:
         program: What to run.
@@ -106,6 +108,7 @@ def run(program: Program, version: str | None = None) -> int:
         SystemExit: The program has ended itself.
     """
     install(version)
+    restore()
     sys.excepthook = sys.__excepthook__  # which commands of tfray replace
     before = default_write_format()
     set_default_write_format(TENSORFLOW)
