@@ -545,7 +545,7 @@ def test_tensorboard_is_told(tmp_path):
     assert [event.value for event in view.Scalars("epoch_loss")] == pytest.approx(history.history["loss"], rel=1e-5)
     assert len(view.Scalars("epoch_val_loss")) == 3
     assert len(view.Scalars("batch_loss")) == 9
-    assert len(view.Tags()["histograms"]) == 4 and len(view.Tags()["images"]) == 2
+    assert len(view.Tags()["histograms"]) == 6 and len(view.Tags()["images"]) == 3
     assert view.Graph().node
     with pytest.raises(tf.errors.InvalidArgumentError, match="update_freq"):
         keras.callbacks.TensorBoard(update_freq="often")
