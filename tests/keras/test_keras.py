@@ -137,8 +137,13 @@ def test_names_of_layers_and_variables():
     assert [w.op.name for w in model.weights] == ["dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"]
     assert model.get_layer("dense_1") is model.get_layer(index=1)
     assert model.count_params() == 2 * 16 + 16 + 16 * 3 + 3
-    with pytest.raises(InvalidArgumentError, match="no layer 'x'"):
-        model.get_layer("x")
+    for asked, words in (
+        ({"name": "x"}, "No such layer: x; there are"),
+        ({"index": 2}, "retrieve layer at index 2 but model only has 2 layers"),
+        ({}, "Provide either a layer name or layer index"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=words):
+            model.get_layer(**asked)
 
 
 SUMMARY = f"""Model: "sequential"

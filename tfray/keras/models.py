@@ -117,14 +117,21 @@ class Model(Trainable, Layer):
         """A layer by its name or its place.
 
         Raises:
-            InvalidArgumentError: There is none.
+            InvalidArgumentError: There is none, or neither is given. It is also a `ValueError`.
         """
+        layers = self.layers
         if index is not None:
-            return self.layers[index]
-        for layer in self.layers:
+            if index >= len(layers):
+                raise InvalidArgumentError(
+                    f"Was asked to retrieve layer at index {index} but model only has {len(layers)} layers."
+                )
+            return layers[index]
+        if not name:
+            raise InvalidArgumentError("Provide either a layer name or layer index.")
+        for layer in layers:
             if layer.name == name:
                 return layer
-        raise InvalidArgumentError(f"there is no layer {name!r}; there are {[layer.name for layer in self.layers]}")
+        raise InvalidArgumentError(f"No such layer: {name}; there are {[layer.name for layer in layers]}")
 
     def _layers_within(self) -> list[Any]:
         return self.layers

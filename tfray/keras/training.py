@@ -583,12 +583,13 @@ class Trainable:
 
         Either number is None where it is not known.
         """
-        given = data if is_source(data) else (*data, *((sample_weight,) if len(data) < 3 else ()))
-        source = data if is_source(data) else with_tensors(*given)
+        x, y, weights = (data, None, None) if is_source(data) else parts_of(data)
+        weights = sample_weight if weights is None else weights
+        source = with_tensors(x, y, weights)
         if source is not None:
             taken = BatchSource(source, steps, False, argument, anew=True)
             return functools.partial(self.__taken, taken, None), None, taken.steps
-        arrays = self.__standardized(*given, None)
+        arrays = self.__standardized(x, y, weights, None)
         check_steps([*arrays[0], *arrays[1]], steps, argument)
         count = None if steps is None else math.ceil(steps)
         samples = len([*arrays[0], *arrays[1]][0]) if arrays[0] or arrays[1] else None

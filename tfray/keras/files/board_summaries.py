@@ -56,15 +56,14 @@ def _as_images(weight: Any) -> Tensor | None:
     None if dimensions of other sizes than 1 are none, or more than three.
     """
     pixels = array_ops.squeeze(weight)
-    sizes = pixels.shape.as_list()
+    sizes = [size or 0 for size in pixels.shape.as_list()]
     if len(sizes) == 1:
-        return array_ops.reshape(pixels, [1, sizes[0], 1, 1])
+        return array_ops.reshape(pixels, [1, *sizes, 1, 1])
     if len(sizes) == 2:
-        if sizes[0] > sizes[1]:
-            pixels = array_ops.transpose(pixels)
-        return array_ops.reshape(pixels, [1, *pixels.shape.as_list(), 1])
+        is_high = sizes[0] > sizes[1]
+        return array_ops.reshape(array_ops.transpose(pixels) if is_high else pixels, [1, *sorted(sizes), 1])
     if len(sizes) == 3:
         if backend.image_data_format() == "channels_last":
-            pixels = array_ops.transpose(pixels, [2, 0, 1])
-        return array_ops.reshape(pixels, [*pixels.shape.as_list(), 1])
+            pixels, sizes = array_ops.transpose(pixels, [2, 0, 1]), [sizes[2], *sizes[:2]]
+        return array_ops.reshape(pixels, [*sizes, 1])
     return None
