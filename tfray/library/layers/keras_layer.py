@@ -491,9 +491,7 @@ class Layer(Described):
     def count_params(self) -> int:
         """Number of elements of all variables. Raises `InvalidArgumentError` where they are not made yet."""
         if not self.built:
-            raise InvalidArgumentError(
-                f"You tried to call `count_params` on {self.name}, but the layer isn't built: call or build it first"
-            )
+            raise InvalidArgumentError(f"You tried to call `count_params` on {self.name}, but the layer isn't built")
         return sum(variable.shape.num_elements() or 0 for variable in self.variables)
 
     # -- losses and updates ----------------------------------------------------------------------
@@ -503,9 +501,7 @@ class Layer(Described):
 
         Those of ``tf.layers`` go to ``GraphKeys.REGULARIZATION_LOSSES``.
         """
-        for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
-            if loss is None:
-                continue
+        for loss in filter(lambda each: each is not None, nest.flatten(losses)):
             self._losses.append(loss)
             if self._collects and not callable(loss):
                 get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
