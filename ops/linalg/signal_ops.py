@@ -92,7 +92,9 @@ def frame(
             paddings = _behind(cast(equal(range_(rank(signal)), along), "int32") * missing)
             padded = pad(signal, paddings, constant_values=pad_value)
         else:
-            frames, padded = maximum(floordiv(samples - length, step) + 1, 0), signal
+            frames = maximum(floordiv(samples - length, step) + 1, 0)
+            # Behind a reshape the gradient of the frames is a tensor, and not rows of one.
+            padded = reshape(signal, shape(signal))
         places = expand_dims(range_(frames) * step, 1) + range_(length)
         framed = gather(padded, places, axis=along)
         if isinstance(along, int) and signal.shape.rank is not None:

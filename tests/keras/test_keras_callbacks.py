@@ -266,7 +266,47 @@ def test_epochs_are_sent_to_a_server(caplog):
     assert "Could not reach RemoteMonitor root server" in caplog.text
 
 
-@pytest.mark.parametrize("refused", [{"write_grads": True}, {"embeddings_freq": 1}])
-def test_what_event_files_are_not_written_for(refused, tmp_path):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=next(iter(refused))):
-        keras.callbacks.TensorBoard(str(tmp_path), **refused)
+def test_what_event_files_are_not_written_for(tmp_path):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="embeddings_freq"):
+        keras.callbacks.TensorBoard(str(tmp_path), embeddings_freq=1)
+
+
+HISTOGRAMS = ["dense/kernel_0", "dense/bias_0", "dense_out", "out/kernel_0", "out/bias_0", "out_out"]
+IMAGES = ["dense/kernel_0_1/image/0", "dense/bias_0_1/image/0", "out/kernel_0_1/image/0"]
+GRADIENTS = ["dense/kernel_0_grad", "dense/bias_0_grad", "out/kernel_0_grad", "out/bias_0_grad"]
+EPOCH = ["epoch_loss", "epoch_mean_absolute_error", "epoch_val_loss", "epoch_val_mean_absolute_error"]
+BATCH = ["batch_loss", "batch_mean_absolute_error"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [(0, EPOCH), (1, EPOCH)]),
+        ({"histogram_freq": 1}, [(step, HISTOGRAMS) for step in range(4)] + [(0, EPOCH), (1, EPOCH)]),
+        (
+            {"histogram_freq": 2, "write_grads": True},
+            [(step, HISTOGRAMS + GRADIENTS) for step in range(2)] + [(0, EPOCH), (1, EPOCH)],
+        ),
+        (
+            {"histogram_freq": 2, "write_images": True},
+            [(step, HISTOGRAMS + IMAGES) for step in range(2)] + [(0, EPOCH), (1, EPOCH)],
+        ),
+        ({"update_freq": "batch"}, [(step, BATCH) for step in range(4)] + [(10, EPOCH), (20, EPOCH)]),
+        ({"update_freq": 8}, [(1, BATCH), (3, BATCH), (10, EPOCH), (20, EPOCH)]),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_event_files_have_what_tensorflow_1_15_writes(settings, expected, tmp_path):
+    layers = [keras.layers.Dense(2, input_shape=(3,), name="dense"), keras.layers.Dense(1, name="out")]
+    model = keras.Sequential(layers)
+    model.compile("sgd", "mse", metrics=["mae"])
+    data = np.ones((10, 3), np.float32), np.ones((10, 1), np.float32)
+    board = keras.callbacks.TensorBoard(str(tmp_path), **settings)
+    model.fit(*data, batch_size=5, epochs=2, verbose=0, validation_data=data, callbacks=[board])
+    found = {}
+    for path in sorted(tmp_path.iterdir()):
+        for event in tf.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                found.setdefault((event.step, value.tag), []).append(value)
+    assert sorted(found) == sorted((step, tag) for step, tags in expected for tag in tags)
+    assert model.evaluate(*data, verbose=0) is not None and model._with_tests is None

@@ -192,3 +192,35 @@ def test_classes_along_another_axis(is_sparse):
     targets = classes if is_sparse else np.moveaxis(np.eye(3, dtype=np.float32)[classes], -1, 1)
     found = function(tf.constant(targets), tf.constant(np.moveaxis(shares, -1, 1).copy()), axis=1)
     np.testing.assert_allclose(value(found), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda: tf.keras.losses.MeanSquaredError(), {"name": "mean_squared_error", "reduction": "auto"}),
+        (lambda: tf.keras.losses.Hinge(name="own"), {"name": "own", "reduction": "auto"}),
+        (lambda: tf.keras.metrics.Mean("x"), {"name": "x", "dtype": "float32"}),
+        (lambda: tf.keras.metrics.BinaryAccuracy(), {"name": "binary_accuracy", "dtype": "float32", "threshold": 0.5}),
+        (lambda: tf.keras.metrics.MeanIoU(2), {"name": "mean_io_u", "dtype": "float32", "num_classes": 2}),
+    ],
+)
+def test_losses_and_metrics_tell_their_names(made, expected):
+    found = made()
+    assert found.get_config() == expected  # as TensorFlow 1.15 printed them
+    assert type(found).from_config(expected).get_config() == expected
+
+
+def test_none_is_no_loss():
+    class Adding(tf.keras.layers.Layer):
+        def call(self, inputs):
+            self.add_loss([None, tf.reduce_sum(inputs)])
+            self.add_loss(lambda: None)
+            return inputs
+
+    source = tf.keras.Input((2,))
+    model = tf.keras.Model(source, Adding()(source))
+    model.add_loss(None)
+    model.add_loss(lambda: tf.constant(1.0))
+    assert len(model.losses) == 2
+    model.compile("sgd")
+    assert model.evaluate(np.ones((2, 2)), verbose=0) == 5

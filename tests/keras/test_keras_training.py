@@ -600,6 +600,11 @@ def test_with_a_number_of_steps_each_takes_all_examples():
         (lambda: compiled().fit(_Batches(), validation_split=0.5), ValueError, "cannot use `validation_split`"),
         (lambda: compiled().fit(_Batches(), sample_weight=[1.0]), ValueError, "`sample_weight` argument is not"),
         (lambda: compiled().fit(_Batches(), Y), ValueError, "`y` argument is not supported"),
+        (
+            lambda: compiled().fit(X, Y, validation_data=(X, Y), validation_freq=0, verbose=0),
+            ValueError,
+            "`validation_freq` can not be less than 1",
+        ),
         (lambda: compiled().fit(tf.constant(X), Y, validation_split=0.5), ValueError, "cannot use `validation_split`"),
     ],
 )

@@ -18,10 +18,10 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
 from tfray.formats.files import failures_of, given_path
 from tfray.keras import backend
+from tfray.keras.files.board_summaries import summaries_of
 from tfray.keras.progress_bar import Progbar
 from tfray.library.inspect.event_writer import FileWriter
 from tfray.library.platform import logging
-from tfray.ops.system.summary_ops import encode_image, make_histogram
 
 # fmt: off
 __all__ = [
@@ -641,15 +641,17 @@ class TensorBoard(Callback):
     """Writes what happens during training for TensorBoard: see ``tfray board``.
 
     Losses and metrics become ``epoch_loss``, ``epoch_val_loss``, ..., and ``batch_loss``, ... where `update_freq` asks
-    for batches.
+    for batches. Those of epochs are written for the number of the epoch, or where `update_freq` asks for batches for
+    that of all examples until then.
 
     Args:
         log_dir: Folder of the event file.
-        histogram_freq: Epochs from one histogram of the weights to the next; 0 for none.
+        histogram_freq: Epochs from one to the next in which each batch of the validation writes histograms of weights,
+            and of what layers give; 0 for none.
         batch_size: Accepted for Keras's sake.
         write_graph: Write the graph.
-        write_grads: Has to be False: `tf.summary.histogram` of `tf.gradients` shows gradients.
-        write_images: Show weights that are matrices as images, with the histograms.
+        write_grads: Write histograms of gradients, with the others.
+        write_images: Show weights as images, with the histograms.
         embeddings_freq: Has to be 0: ``tf.contrib.tensorboard.plugins.projector`` shows embeddings.
         embeddings_layer_names: Without embeddings of no effect.
         embeddings_metadata: Likewise.
@@ -657,9 +659,14 @@ class TensorBoard(Callback):
         update_freq: ``"epoch"``, ``"batch"``, or a number of examples from one batch that is written to the next.
         profile_batch: Accepted for Keras's sake: ``tfray timeline`` shows what a step does.
 
+    Attributes:
+        writer: The writer of the event file, from the beginning of training on.
+
     Raises:
         InvalidArgumentError: One of these arguments is what it has not to be.
     """
+
+    writer: Any
 
     def __init__(
         self,
@@ -676,8 +683,6 @@ class TensorBoard(Callback):
         update_freq: str | int = "epoch",
         profile_batch: int = 2,
     ) -> None:
-        if write_grads:
-            raise InvalidArgumentError("write_grads is True: tf.summary.histogram of tf.gradients shows gradients")
         if embeddings_freq:
             raise InvalidArgumentError(
                 f"embeddings_freq is {embeddings_freq}: tf.contrib.tensorboard.plugins.projector shows embeddings"
@@ -685,47 +690,51 @@ class TensorBoard(Callback):
         self.log_dir = given_path(log_dir, "log_dir")
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph
+        self.write_grads = write_grads
         self.write_images = write_images
-        self._every = {"epoch": math.inf, "batch": 1}.get(update_freq) if isinstance(update_freq, str) else update_freq
-        if self._every is None:
+        self.merged: Any = None
+        self.update_freq = 1 if update_freq == "batch" else update_freq
+        if isinstance(self.update_freq, str) and update_freq != "epoch":
             raise InvalidArgumentError(f"update_freq is {update_freq!r}, expected 'epoch', 'batch' or a number")
+        self._batches = self._tests = self._examples = self._written = 0
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self._writer = FileWriter(self.log_dir)
-        self._batches = 0
-        self._examples = self._written = 0
-        if self.write_graph:
-            self._writer.add_graph(backend.get_session().graph)
+    def set_model(self, model: Any) -> None:
+        super().set_model(model)
+        self._init_writer(model)
+        if self.histogram_freq and self.merged is None and model.inputs:
+            self.merged = summaries_of(model, self.write_grads, self.write_images)
+
+    def _init_writer(self, model: Any) -> None:
+        graph = backend.get_session().graph if self.write_graph else None
+        self.writer = FileWriter(self.log_dir, graph)
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self.merged is not None and self.histogram_freq and epoch % self.histogram_freq == 0:
+            self.model._with_tests = self.merged, self._write_histograms
 
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         logs = logs or {}
-        self._batches += 1
         self._examples += logs.get("size", 1)
-        if self._every is not None and self._examples - self._written >= self._every:
+        if not isinstance(self.update_freq, str) and self._examples - self._written >= self.update_freq:
             self._written = self._examples
             self._write("batch_", logs, self._batches)
+        self._batches += 1
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self._write("epoch_", logs or {}, epoch)
-        if self.histogram_freq and epoch % self.histogram_freq == 0:
-            self._write_weights(epoch)
-        self._writer.flush()
+        self._write("epoch_", logs or {}, epoch if isinstance(self.update_freq, str) else self._examples)
+        if self.merged is not None:
+            self.model._with_tests = None
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self._writer.close()
+        self.writer.close()
 
     def _write(self, prefix: str, logs: dict[str, Any], step: int) -> None:
-        numbers = {name: number for name, number in logs.items() if name not in ("batch", "size")}
-        values = [Summary.Value(tag=prefix + name, simple_value=float(number)) for name, number in numbers.items()]
-        self._writer.add_summary(Summary(value=values), step)
+        for name, number in logs.items():
+            if name not in ("batch", "size", "num_steps"):
+                value = Summary.Value(tag=prefix + name, simple_value=float(number))
+                self.writer.add_summary(Summary(value=[value]), step)
+        self.writer.flush()
 
-    def _write_weights(self, epoch: int) -> None:
-        values = []
-        for weight, array in zip(self.model.weights, self.model.get_weights(), strict=True):
-            tag = weight.name.replace(":", "_")
-            values.append(Summary.Value(tag=tag, histo=make_histogram(array)))
-            if self.write_images and array.ndim == 2 and array.size:
-                span = max(float(array.max() - array.min()), 1e-12)
-                pixels = ((array - array.min()) * (255 / span)).astype(np.uint8)[..., None]
-                values.append(Summary.Value(tag=f"{tag}/image", image=encode_image(pixels)))
-        self._writer.add_summary(Summary(value=values), epoch)
+    def _write_histograms(self, merged: bytes) -> None:
+        self.writer.add_summary(merged, self._tests)
+        self._tests += 1

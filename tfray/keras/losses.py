@@ -207,6 +207,10 @@ class Loss(Described):
         Reduction.validate(reduction)
         self.reduction, self.name = reduction, name
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which it was made, and its name."""
+        return {**super().get_config(), **({"name": self.name} if self._takes("name") else {})}
+
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each example."""
         raise NotImplementedError("Must be implemented in subclasses.")

@@ -16,6 +16,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
+from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
@@ -117,14 +118,21 @@ class Model(Trainable, Layer):
         """A layer by its name or its place.
 
         Raises:
-            InvalidArgumentError: There is none.
+            InvalidArgumentError: There is none, or neither is given. It is also a `ValueError`.
         """
+        layers = self.layers
         if index is not None:
-            return self.layers[index]
-        for layer in self.layers:
+            if index >= len(layers):
+                raise InvalidArgumentError(
+                    f"Was asked to retrieve layer at index {index} but model only has {len(layers)} layers."
+                )
+            return layers[index]
+        if not name:
+            raise InvalidArgumentError("Provide either a layer name or layer index.")
+        for layer in layers:
             if layer.name == name:
                 return layer
-        raise InvalidArgumentError(f"there is no layer {name!r}; there are {[layer.name for layer in self.layers]}")
+        raise InvalidArgumentError(f"No such layer: {name}; there are {[layer.name for layer in layers]}")
 
     def _layers_within(self) -> list[Any]:
         return self.layers
@@ -281,6 +289,15 @@ class Model(Trainable, Layer):
         outputs = self(given, **more)
         self.__single = not isinstance(outputs, (list, tuple))
         self.outputs = nest.flatten(outputs)
+
+    def _set_inputs(self, inputs: Any) -> None:
+        """Build a model of a derived class for inputs like arrays or tensors: one, or a list or dictionary of them."""
+        self._input_keys = sorted(inputs) if isinstance(inputs, Mapping) else None
+        given = [inputs[key] for key in self._input_keys] if self._input_keys else nest.flatten(inputs)
+        shapes = [TensorShape(each.shape).as_list() for each in given]
+        kinds = [as_dtype(each.dtype).as_numpy_dtype for each in given]
+        rows = zip(shapes, kinds, strict=True)
+        self._build_for([np.zeros([1 if size is None else size for size in shape], kind) for shape, kind in rows])
 
     def build(self, input_shape: Any = None) -> None:
         """Make inputs and outputs of a model that has none yet, for inputs of a shape, or of each in a list of them.

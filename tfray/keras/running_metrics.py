@@ -76,6 +76,11 @@ class Metric(Described):
         if "update_state" in vars(cls):
             setattr(cls, "update_state", _recorded(cls.update_state))  # noqa: B010 (mypy takes no other method)
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which it was made, its name and the name of its dtype."""
+        own = {"name": self.name, "dtype": self.dtype.name}
+        return {**super().get_config(), **{key: value for key, value in own.items() if self._takes(key)}}
+
     @property
     def weights(self) -> list[Any]:
         """The variables."""

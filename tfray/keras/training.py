@@ -43,6 +43,7 @@ from tfray.keras.training_data import (
     expected_shape,
     feeds_of,
     for_outputs,
+    is_validated,
     means,
     metrics_of,
     one_or_list,
@@ -105,6 +106,7 @@ class Trainable:
         self.history: Any = None
         self._input_keys: list[str] | None = None
         self._built_for_data = False
+        self._with_tests: tuple[Tensor, Callable[[Any], None]] | None = None
         self._compiled_loss: Any = None
         self._compiled_metrics: Any = ()
         self._compiled_weighted_metrics: Any = ()
@@ -469,7 +471,11 @@ class Trainable:
             **{head.target: target for head, target in zip(heads, targets, strict=True)},
             **{head.weights: each for head, each in zip(heads, weights, strict=True) if each is not None},
         }
-        return np.array(get_session().run([numbers, made], feeds)[0], np.float64)
+        also, take = (None, None) if training or self._with_tests is None else self._with_tests
+        found, _, *more = get_session().run([numbers, made, *([] if also is None else [also])], feeds)
+        if take is not None:
+            take(*more)
+        return np.array(found, np.float64)
 
     # -- all batches -----------------------------------------------------------------------------
 
@@ -570,9 +576,7 @@ class Trainable:
             if not self.stop_training and steps is not None and made < steps and samples is None:
                 logging.warning("model %r was to train for %d steps, and there were %d batches", self.name, steps, made)
                 self.stop_training = True
-            every = validation_freq
-            is_due = (epoch + 1) % every == 0 if isinstance(every, int) else epoch + 1 in every
-            if validation is not None and is_due:
+            if validation is not None and is_validated(epoch, validation_freq):
                 listeners.call("on_test_begin", {})
                 found = self.__over(validation(), "test", listeners)[0]
                 listeners.call("on_test_end", {})
@@ -591,12 +595,13 @@ class Trainable:
 
         Either number is None where it is not known.
         """
-        given = data if is_source(data) else (*data, *((sample_weight,) if len(data) < 3 else ()))
-        source = data if is_source(data) else with_tensors(*given)
+        x, y, weights = (data, None, None) if is_source(data) else parts_of(data)
+        weights = sample_weight if weights is None else weights
+        source = with_tensors(x, y, weights)
         if source is not None:
             taken = BatchSource(source, steps, False, argument, anew=True)
             return functools.partial(self.__taken, taken, None), None, taken.steps
-        arrays = self.__standardized(*given, None)
+        arrays = self.__standardized(x, y, weights, None)
         check_steps([*arrays[0], *arrays[1]], steps, argument)
         count = None if steps is None else math.ceil(steps)
         samples = len([*arrays[0], *arrays[1]][0]) if arrays[0] or arrays[1] else None

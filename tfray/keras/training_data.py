@@ -287,3 +287,20 @@ def said_first(params: Mapping[str, Any], counts: Sequence[int | None], is_datas
     other = next((count for count in (counts[::-1] if is_dataset else counts) if count is not None), None)
     also = "" if other is None else f", validate on {other} {unit}"
     return f"Train on {own} {unit}{also}"
+
+
+def is_validated(epoch: int, every: int | Sequence[int]) -> bool:
+    """Whether a model is evaluated after an epoch.
+
+    Args:
+        epoch: Its number, from 0.
+        every: How many epochs lie between two evaluations, at least 1; or numbers of epochs, from 1.
+
+    Raises:
+        ValueError: `every` is a number below 1.
+    """
+    if isinstance(every, int):
+        if every < 1:
+            raise ValueError("`validation_freq` can not be less than 1.")
+        return (epoch + 1) % every == 0
+    return epoch + 1 in every

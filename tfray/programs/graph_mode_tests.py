@@ -27,6 +27,7 @@ __all__ = [
     "assert_no_new_pyobjects_executing_eagerly", "assert_no_new_tensors", "assert_ops_in_graph",
     "create_local_cluster", "deprecated_graph_mode_only", "device", "disable_all_xla", "disable_control_flow_v2",
     "disable_xla", "enable_c_shapes", "enable_control_flow_v2", "enable_output_all_intermediates",
+    "fft_kernel_label_map",
     "for_all_test_methods", "force_cpu", "force_gpu", "generate_combinations_with_testcase_name", "gpu_device_name",
     "is_gpu_available", "no_xla_auto_jit", "run_all_in_deprecated_graph_mode_only", "run_all_in_graph_and_eager_modes",
     "run_cuda_only", "run_deprecated_v1", "run_gpu_only", "run_in_graph_and_eager_modes", "run_v1_only", "run_v2_only",
@@ -159,6 +160,12 @@ def device(use_gpu: bool) -> Iterator[None]:
     """Context manager: operations are placed on the first GPU, if it is wanted and there, otherwise on the CPU."""
     with get_default_graph().device("/device:GPU:0" if use_gpu and is_gpu_available() else "/device:CPU:0"):
         yield
+
+
+@contextmanager
+def fft_kernel_label_map() -> Iterator[None]:
+    """Context manager in which nothing is other than outside: Fourier transforms have one kernel for each device."""
+    yield
 
 
 def use_gpu() -> Any:

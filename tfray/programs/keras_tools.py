@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
+from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.functions.traced_function import Function
+from tfray.library.variables.variables import global_variables
 from tfray.ops.arrays import array_ops
+from tfray.ops.control.type_specs import TensorSpec
 from tfray.ops.math import math_ops
+from tfray.ops.state.state_ops import is_variable_initialized
+from tfray.session import Session
 
-__all__ = ["exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics", "inner_product", "make_2d"]
+# fmt: off
+__all__ = [
+    "exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics", "initialize_variables",
+    "inner_product", "make_2d", "model_input_signature", "raise_model_input_error", "trace_model_call",
+]
+# fmt: on
 
 
 def _differences(x: TensorLike, y: TensorLike) -> Tensor:
@@ -62,6 +74,64 @@ def extract_model_metrics(model: Any) -> dict[str, Any] | None:
     metrics = model.metrics if model.optimizer is not None else []
     # The names of losses come first.
     return dict(zip(model.metrics_names[-len(metrics) :], metrics, strict=True)) if metrics else None
+
+
+def raise_model_input_error(model: Any) -> NoReturn:
+    """Raise the `ValueError` that says that a Keras model has no inputs yet."""
+    raise ValueError(
+        f"Model {model} cannot be saved because the input shapes have not been set. Call .fit() or .predict() with "
+        "data first, or model._set_inputs(inputs)."
+    )
+
+
+def model_input_signature(model: Any) -> list[Any] | None:
+    """What `trace_model_call` is to take: the inputs of a model as `tf.TensorSpec`, for any number of examples.
+
+    Returns:
+        A list of one: the input, or a list of several. None if the model has no inputs yet.
+    """
+    if not model.inputs:
+        return None
+    specs = [
+        TensorSpec([None, *tensor.shape.as_list()[1:]], tensor.dtype, name)
+        for tensor, name in zip(model.inputs, model.input_names, strict=True)
+    ]
+    return specs if len(specs) == 1 else [specs]
+
+
+def trace_model_call(model: Any, input_signature: Sequence[Any] | None = None) -> Function:
+    """A Keras model that predicts, as a `tf.function`.
+
+    Args:
+        model: The model.
+        input_signature: What the function takes. When None, that of `model.call` if it is a `tf.function`, or the
+            model's inputs.
+
+    Returns:
+        A function of the inputs that gives the outputs by their names.
+
+    Raises:
+        ValueError: `input_signature` is None, and the model has no inputs yet.
+    """
+    signature = input_signature or getattr(model.call, "input_signature", None) or model_input_signature(model)
+    if signature is None:
+        raise_model_input_error(model)
+    if not model.inputs:
+        model._set_inputs(signature[0] if len(signature) == 1 else list(signature))
+
+    def predict(*inputs: Any) -> dict[str, Any]:
+        outputs = nest.flatten(model(inputs[0] if len(inputs) == 1 else list(inputs)))
+        return dict(zip(model.output_names, outputs, strict=True))
+
+    return Function(predict, signature)
+
+
+def initialize_variables(session: Session) -> None:
+    """Initialize the variables of the session's graph that have no values yet."""
+    with session.graph.as_default():
+        variables = global_variables()
+        known = session.run([is_variable_initialized(variable) for variable in variables])
+        session.run([variable.initializer for variable, is_set in zip(variables, known, strict=True) if not is_set])
 
 
 def make_2d(tensor: TensorLike, split_dim: int) -> Tensor:

@@ -602,3 +602,33 @@ def test_any_number_of_dimensions_may_be_an_event_that_is_reshaped(event_ndims):
     forward = reshape.forward_log_det_jacobian(np.zeros((4, 2, 3)), event_ndims=event_ndims)
     inverse = reshape.inverse_log_det_jacobian(np.zeros((4, 1, 2, 3)), event_ndims=event_ndims)
     assert run([forward, inverse]) == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("skewness", "tailweight"), [(0.0, 1.0), (-1.0, 0.5), (0.3, 1.0)])
+def test_sinh_arcsinh_of_the_largest_numbers(skewness, tailweight, dtype):
+    limit = np.finfo(dtype).max
+    x = np.array([-limit, -1e30, -1.0, 0.0, 0.5, 1e30, limit], dtype)
+    x = x[1:-1] if skewness * tailweight > 0 else x
+    bijector = B.SinhArcsinh(dtype(skewness), dtype(tailweight))
+    wide = x.astype(np.longdouble)
+    angle = np.arcsinh(wide)
+    changed = (angle + skewness) * tailweight
+    expected = np.log(np.cosh(changed)) - np.log(np.cosh(angle)) + np.log(tailweight)
+    found, back = run(
+        [
+            bijector.forward_log_det_jacobian(x, event_ndims=0),
+            bijector.inverse_log_det_jacobian(bijector.forward(x), event_ndims=0),
+        ]
+    )
+    np.testing.assert_allclose(found, expected.astype(dtype), rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(back, -found, rtol=1e-4, atol=2e-5)
+
+
+def test_what_is_not_positive_is_named():
+    for build in (
+        lambda: B.SinhArcsinh(tailweight=0.0, validate_args=True),
+        lambda: B.Gumbel(scale=0.0, validate_args=True),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Argument (tailweight|scale) was not positive"):
+            run(build().forward(1.0))

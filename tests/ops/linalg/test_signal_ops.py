@@ -130,3 +130,14 @@ def test_spectra_of_real_numbers_are_differentiable():
     inner[:, 0], inner[:, -1] = spectrum[:, 0], spectrum[:, -1]
     expected = 64 * SIGNALS + np.fft.irfft(inner, 64)[:, :50] * 64
     np.testing.assert_allclose(run(d_energy), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("pad_end", [False, True])
+def test_the_gradient_of_frames_is_a_tensor(pad_end):
+    signal = tf.constant(SIGNALS[0])
+    (d_signal,) = tf.gradients(tf.reduce_sum(tf.signal.frame(signal, 4, 2, pad_end=pad_end)), signal)
+    assert isinstance(d_signal, tf.Tensor)
+    expected = np.full(50, 2.0)
+    expected[:2] = 1
+    expected[-2:] = 2 if pad_end else 1
+    np.testing.assert_array_equal(run(d_signal), expected)

@@ -23,7 +23,7 @@ from tfray.ops.checks.check_ops import (
 )
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import abs as absolute
-from tfray.ops.math.math_ops import asinh, cosh, exp, expm1, log, log1p, sinh, sqrt, square
+from tfray.ops.math.math_ops import asinh, exp, expm1, log, log1p, sinh, sqrt, square
 from tfray.ops.nn.activation_ops import softplus
 
 
@@ -66,7 +66,8 @@ class _Elementwise(Bijector):
 
 def _parameter(value: TensorLike, name: str, positive: bool) -> Tensor:
     tensor = convert_to_tensor(value, name=name)
-    return after([assert_positive(tensor)], tensor) if positive else tensor
+    message = f"Argument {name} was not positive"
+    return after([assert_positive(tensor, message=message)], tensor) if positive else tensor
 
 
 class AffineScalar(_Elementwise):
@@ -422,9 +423,15 @@ class SinhArcsinh(_Elementwise):
         return sinh(asinh(y) / self.tailweight - self.skewness)
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
-        slope = cosh(asinh(y) / self.tailweight - self.skewness) / sqrt(square(y) + 1.0)
-        return log(slope) - log(self.tailweight)
+        angle = asinh(y)
+        return _log_cosh(angle / self.tailweight - self.skewness) - _log_cosh(angle) - log(self.tailweight)
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
-        slope = cosh((asinh(x) + self.skewness) * self.tailweight) / sqrt(square(x) + 1.0)
-        return log(slope) + log(self.tailweight)
+        angle = asinh(x)
+        return _log_cosh((angle + self.skewness) * self.tailweight) - _log_cosh(angle) + log(self.tailweight)
+
+
+def _log_cosh(x: Tensor) -> Tensor:
+    """``log(cosh(x))``, elementwise, finite for all finite numbers; of ``asinh(x)`` it is ``log(sqrt(x**2 + 1))``."""
+    size = absolute(x)
+    return size + softplus(-2.0 * size) - math.log(2.0)

@@ -462,7 +462,8 @@ class Layer(Described):
     @property
     def losses(self) -> list[Tensor]:
         """Losses of regularizers and those that `add_loss` added, those of layers within this one included."""
-        self._losses = [loss() if callable(loss) else loss for loss in self._losses]
+        made = (loss() if callable(loss) else loss for loss in self._losses)
+        self._losses = [loss for loss in made if loss is not None]
         return self.__gathered(self._losses, "losses")
 
     @property
@@ -490,17 +491,17 @@ class Layer(Described):
     def count_params(self) -> int:
         """Number of elements of all variables. Raises `InvalidArgumentError` where they are not made yet."""
         if not self.built:
-            raise InvalidArgumentError(f"layer {self.name!r} has no variables yet: call or build it first")
+            raise InvalidArgumentError(f"You tried to call `count_params` on {self.name}, but the layer isn't built")
         return sum(variable.shape.num_elements() or 0 for variable in self.variables)
 
     # -- losses and updates ----------------------------------------------------------------------
 
     def add_loss(self, losses: object, inputs: TensorLike | None = None) -> None:
-        """Add losses of the layer, such as of its activations, or functions that give them.
+        """Add losses of the layer, such as of its activations, or functions that give them. None is no loss.
 
         Those of ``tf.layers`` go to ``GraphKeys.REGULARIZATION_LOSSES``.
         """
-        for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
+        for loss in filter(lambda each: each is not None, nest.flatten(losses)):
             self._losses.append(loss)
             if self._collects and not callable(loss):
                 get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
