@@ -11,6 +11,7 @@ import pytest
 import tfray
 from tests.support.processes import PATIENCE_S
 from tfray.programs import tensorflow_modules
+from tfray.programs.generated_functions import generated_function
 
 ROW, IMAGE = [[-1.0, 2.0, 3.0]], np.ones([1, 2, 2, 1], np.float32)
 QUARTERS = np.arange(1.0, 5.0).reshape(1, 2, 2, 1)
@@ -157,3 +158,12 @@ def test_functions_are_there_before_any_graph_is_imported():
     # In a process of its own: here other tests have loaded the rules.
     code = "from tfray.programs.generated_functions import generated_function as f; f('concat_offset').__name__"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
+
+
+def test_filled_rows_have_vectors_of_gradients(session):
+    function = generated_function("sparse_fill_empty_rows_grad")
+    places = tf.constant([2, 1], tf.int64)
+    found = session.run(function(reverse_index_map=places, grad_values=[0, 1, 2, 3]))
+    assert found.d_values.tolist() == [2, 1] and found.d_default_value == 3
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 2"):
+        function(reverse_index_map=places, grad_values=[[0, 1], [2, 3]])
