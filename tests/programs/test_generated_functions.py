@@ -162,7 +162,7 @@ def test_functions_are_there_before_any_graph_is_imported():
 
 def test_filled_rows_have_vectors_of_gradients(session):
     function = generated_function("sparse_fill_empty_rows_grad")
-    places = tf.constant([2, 1], tf.int64)
+    places = tfray.constant([2, 1], tfray.int64)
     found = session.run(function(reverse_index_map=places, grad_values=[0, 1, 2, 3]))
     assert found.d_values.tolist() == [2, 1] and found.d_default_value == 3
     with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 2"):
