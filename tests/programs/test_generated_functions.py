@@ -10,6 +10,7 @@ import pytest
 
 import tfray
 from tests.support.processes import PATIENCE_S
+from tfray.library.functions.traced_function import Defun
 from tfray.programs import tensorflow_modules
 from tfray.programs.generated_functions import generated_function
 
@@ -167,3 +168,18 @@ def test_filled_rows_have_vectors_of_gradients(session):
     assert found.d_values.tolist() == [2, 1] and found.d_default_value == 3
     with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 2"):
         function(reverse_index_map=places, grad_values=[[0, 1], [2, 3]])
+
+
+def test_operations_on_the_handle_that_a_function_gets(session):
+    """Within the function only the handle is known, not the variable."""
+    read, add = generated_function("read_variable_op"), generated_function("assign_add_variable_op")
+    v = tfray.get_variable("v", [2], initializer=tfray.constant_initializer([1.0, 5.0]), use_resource=True)
+
+    @Defun(tfray.resource)
+    def added(handle):
+        with tfray.control_dependencies([add(handle, tfray.constant([2.0, 3.0]))]):
+            return read(handle, tfray.float32) * 2
+
+    session.run(v.initializer)
+    assert session.run(added(v.handle)).tolist() == [6, 16]
+    assert session.run(v).tolist() == [3, 8]
