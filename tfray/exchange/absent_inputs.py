@@ -87,6 +87,6 @@ def _named(text: str, keys: Mapping[str, str]) -> str:
 
 
 def _used_as(message: GraphDef, name: str) -> DType | None:
-    """The dtype that operations expect of a variable of which only the handle is there, as an argument of a function."""
+    """The dtype that operations expect of a variable of which only the handle is there: a function got it."""
     users = (node for node in message.node if name in node.input and "dtype" in node.attr)
     return next((as_dtype(node.attr["dtype"].type) for node in users), None)
