@@ -185,7 +185,7 @@ def sparse_expand_dims(sp_input: SparseLike, axis: TensorLike | None = None, nam
         rank = rank_of(sparse)
         if isinstance(rank, Tensor):
             raise ValueError(f"sparse_expand_dims needs a sparse tensor of known rank; got {sparse!r}")
-        known = constant_value(axis) if isinstance(axis, Tensor) else axis
+        known: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
         if isinstance(axis, Tensor) and known is None:
             axis = floormod(axis, rank + 1)
         else:

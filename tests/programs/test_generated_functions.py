@@ -183,3 +183,14 @@ def test_operations_on_the_handle_that_a_function_gets(session):
     session.run(v.initializer)
     assert session.run(added(v.handle)).tolist() == [6, 16]
     assert session.run(v).tolist() == [3, 8]
+
+
+def test_the_gradient_of_a_decomposition(session):
+    values = np.array([[4.0, -1.0, 2.0], [-1.0, 6.0, 0.0], [2.0, 0.0, 5.0]])
+    x, d_chol = tfray.constant(values), tfray.constant(np.tril(values + 1))
+    chol = tfray.cholesky(x)
+    found = generated_function("cholesky_grad")(chol, d_chol)
+    np.testing.assert_allclose(*session.run([found, tfray.gradients(chol, x, d_chol)[0]]))
+    step = 1e-6 * (np.eye(3)[:, :1] @ np.eye(3)[1:2] + np.eye(3)[:, 1:2] @ np.eye(3)[:1])
+    slope = (np.linalg.cholesky(values + step) - np.linalg.cholesky(values - step)) / 2e-6
+    np.testing.assert_allclose(2 * session.run(found)[0, 1], (slope * np.tril(values + 1)).sum(), rtol=1e-6)

@@ -294,11 +294,13 @@ def assert_meta_graph_protos_equal(tester: TestCase, a: MetaGraphDef, b: MetaGra
         tester.assertProtoEquals(collection, b.collection_def[name])
     assert_equal_graph_def(a.graph_def, b.graph_def)
     tester.assertProtoEquals(a.graph_def.versions, b.graph_def.versions)
-    rests = []
-    for each in (a, b):
-        rest = MetaGraphDef()
-        rest.CopyFrom(each)
-        rest.ClearField("collection_def")
-        rest.ClearField("graph_def")
-        rests.append(rest)
-    tester.assertProtoEquals(*rests)
+    tester.assertProtoEquals(_rest_of(a), _rest_of(b))
+
+
+def _rest_of(meta_graph: MetaGraphDef) -> MetaGraphDef:
+    """A meta graph without its graph and its collections."""
+    rest = MetaGraphDef()
+    rest.CopyFrom(meta_graph)
+    rest.ClearField("collection_def")
+    rest.ClearField("graph_def")
+    return rest

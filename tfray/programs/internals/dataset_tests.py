@@ -10,7 +10,7 @@ from tfray.errors import CancelledError, OutOfRangeError
 from tfray.framework import nest
 from tfray.framework.dtypes import DTypeLike, int64, string
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from tfray.framework.tensor_shape import ShapeLike
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.dataset_iterators import Iterator as DatasetIterator
 from tfray.library.input.datasets import Dataset
 from tfray.library.platform.test_case import TestCase
@@ -155,16 +155,16 @@ class DatasetTestBase(TestCase):
         with self.assertRaisesRegex(exception_class, re.escape(message)):
             self.evaluate(self.getNext(dataset2)())
 
-    def structuredDataset(self, dataset_structure: Any, shape: ShapeLike = (), dtype: DTypeLike = int64) -> Dataset:
+    def structuredDataset(self, dataset_structure: Any, shape: TensorLike = (), dtype: DTypeLike = int64) -> Dataset:
         """A dataset of one element, zeros, whose structure is that of nested tuples of None."""
         if dataset_structure is None:
-            return Dataset.from_tensors(zeros(shape or (), dtype))
+            return Dataset.from_tensors(zeros(shape, dtype))
         return Dataset.zip(tuple(self.structuredDataset(inner, shape, dtype) for inner in dataset_structure))
 
-    def structuredElement(self, element_structure: Any, shape: ShapeLike = (), dtype: DTypeLike = int64) -> Any:
+    def structuredElement(self, element_structure: Any, shape: TensorLike = (), dtype: DTypeLike = int64) -> Any:
         """Zeros in the structure of nested tuples of None."""
         if element_structure is None:
-            return zeros(shape or (), dtype)
+            return zeros(shape, dtype)
         return tuple(self.structuredElement(inner, shape, dtype) for inner in element_structure)
 
 
