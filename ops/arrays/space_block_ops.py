@@ -81,6 +81,13 @@ def _depth_to_space_kernel(ctx: KernelContext, input: Array) -> Array:
     return input.reshape(n, b, b, c // b**2, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
 
 
+def _check_sides(sides: Sequence[int], frames: Sequence[tuple[int, int]]) -> None:
+    if min(sides, default=1) < 1 or any(min(pair) < 0 for pair in frames):
+        raise InvalidArgumentError(
+            f"block sides must be positive, and what is added or cut off not negative: {sides}, {frames}"
+        )
+
+
 def _check_blocks(input: Array, remainder: int) -> None:
     if remainder:
         raise InvalidArgumentError(f"shape {input.shape} does not consist of whole blocks")
@@ -279,8 +286,9 @@ def _flat(pairs: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _space_to_batch_nd_kernel(ctx: KernelContext, input: Array, block_shape: Array, paddings: Array) -> Array:
-    sides, m = host_ints(ctx, block_shape), len(block_shape)
-    frame = [(0, 0), *host_pairs(ctx, paddings), *[(0, 0)] * (input.ndim - m - 1)]
+    sides, pairs, m = host_ints(ctx, block_shape), host_pairs(ctx, paddings), len(block_shape)
+    _check_sides(sides, pairs)
+    frame = [(0, 0), *pairs, *[(0, 0)] * (input.ndim - m - 1)]
     padded = ctx.xp.pad(input, frame) if any(map(any, frame)) else input
     space, rest = padded.shape[1 : m + 1], padded.shape[m + 1 :]
     _check_blocks(padded, any(size % side for size, side in zip(space, sides, strict=True)))
@@ -291,14 +299,19 @@ def _space_to_batch_nd_kernel(ctx: KernelContext, input: Array, block_shape: Arr
 
 
 def _batch_to_space_nd_kernel(ctx: KernelContext, input: Array, block_shape: Array, crops: Array) -> Array:
-    sides, m = host_ints(ctx, block_shape), len(block_shape)
+    sides, pairs, m = host_ints(ctx, block_shape), host_pairs(ctx, crops), len(block_shape)
+    _check_sides(sides, pairs)
+    if input.ndim <= m or any(
+        size * side < sum(pair) for size, side, pair in zip(input.shape[1:], sides, pairs, strict=False)
+    ):
+        raise InvalidArgumentError(f"crops {pairs} of blocks {sides} do not fit shape {input.shape}")
     _check_blocks(input, len(input) % math.prod(sides))
     batch, space, rest = len(input) // math.prod(sides), input.shape[1 : m + 1], input.shape[m + 1 :]
     blocks = input.reshape(*sides, batch, *space, *rest)
     order = [m, *_flat([(m + 1 + i, i) for i in range(m)]), *range(2 * m + 1, blocks.ndim)]
     sizes = [size * side for size, side in zip(space, sides, strict=True)]
     whole = blocks.transpose(order).reshape(batch, *sizes, *rest)
-    cut = [slice(first, size - last) for (first, last), size in zip(host_pairs(ctx, crops), sizes, strict=True)]
+    cut = [slice(first, size - last) for (first, last), size in zip(pairs, sizes, strict=True)]
     return whole[(slice(None), *cut)]
 
 

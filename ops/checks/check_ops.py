@@ -32,7 +32,7 @@ from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.checks.print_assert_ops import Assert, refuse_if_false
 from tfray.ops.math import comparison_ops
 from tfray.ops.math.arithmetic_ops import abs as absolute
-from tfray.ops.math.arithmetic_ops import add, multiply, subtract
+from tfray.ops.math.arithmetic_ops import add, minimum, multiply, subtract
 from tfray.ops.math.reduction_ops import reduce_all
 
 # -- comparisons ---------------------------------------------------------------------------------------
@@ -591,6 +591,64 @@ def _neighbours_compare(compare: Callable[[Tensor, Tensor], Tensor], x: TensorLi
     with get_default_graph().name_scope(name):
         flat = reshape(x, [-1])
         return reduce_all(compare(getitem(flat, slice(1, None)), getitem(flat, slice(None, -1))))
+
+
+# -- weights of values ---------------------------------------------------------------------------------
+
+
+def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
+    """An operation that checks that weights can be spread over values: see `broadcastable`."""
+    return _unspread(convert_to_tensor(weights), convert_to_tensor(values)) or no_op("assert_broadcastable")
+
+
+def broadcastable(weights: TensorLike, values: TensorLike) -> Tensor:
+    """Weights that can be spread over values. What else would broadcast is mostly a mistake.
+
+    Args:
+        weights: A scalar, or a tensor of the rank of `values` with each size 1 or theirs.
+        values: Shape ``[...]``.
+
+    Returns:
+        The weights.
+
+    Raises:
+        InvalidArgumentError: They have another rank, or sizes that do not match: now, if the shapes are known, else
+            when a step runs.
+    """
+    weights, values = convert_to_tensor(weights), convert_to_tensor(values)
+    check = _unspread(weights, values)
+    if check is None:
+        return weights
+    with get_default_graph().control_dependencies([check]):
+        return identity(weights)
+
+
+def _unspread(weights: Tensor, values: Tensor) -> Operation | None:
+    """What checks in a step that weights can be spread over values; None if the shapes tell it."""
+    ranks = weights.shape.rank, values.shape.rank
+    sizes = [] if None in ranks else list(zip(weights.shape.as_list(), values.shape.as_list(), strict=False))
+    fits = ranks[0] in (0, ranks[1]) and all(a in (None, 1) or b is None or a == b for a, b in sizes)
+    if None not in ranks and not fits:
+        raise InvalidArgumentError(
+            f"weights can not be broadcast to values. values.rank={ranks[1]}. weights.rank={ranks[0]}. "
+            f"values.shape={values.shape}. weights.shape={weights.shape}. "
+            "Expected a scalar, or the rank of the values with each size 1 or that of the values"
+        )
+    if ranks[0] == 0 or (None not in ranks and all(a == 1 or None not in (a, b) for a, b in sizes)):
+        return None
+    mine, theirs = shape_of(weights), shape_of(values)
+    told = ["weights can not be broadcast to values. values.shape=", theirs, "weights.shape=", mine]
+    if None in ranks:
+        rank = rank_of(weights)
+        is_scalar, is_same = comparison_ops.equal(rank, 0), comparison_ops.equal(rank, rank_of(values))
+        count = minimum(rank, rank_of(values))  # of what can be compared, whether or not the ranks are the same
+        fit = _all_fit(getitem(mine, slice(None, count)), getitem(theirs, slice(None, count)))
+        return Assert(comparison_ops.logical_or(is_scalar, comparison_ops.logical_and(is_same, fit)), told)
+    return Assert(_all_fit(mine, theirs), told)
+
+
+def _all_fit(mine: Tensor, theirs: Tensor) -> Tensor:
+    return reduce_all(comparison_ops.logical_or(comparison_ops.equal(mine, 1), comparison_ops.equal(mine, theirs)))
 
 
 # -- shapes --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pprint
 import re
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -365,10 +366,19 @@ def _printed(value: Array, count: int, alone: bool) -> str:
     return summarized(value, count)
 
 
+def _log(level: int, line: str) -> None:
+    """Log a line. Where nothing would show it, it goes to stderr, as TensorFlow's operation writes it."""
+    logger = logging.getLogger("tfray")
+    if logger.isEnabledFor(level) and logger.hasHandlers():
+        logger.log(level, "%s", line)
+    elif level >= logging.INFO:
+        print(f"{datetime.now()}: {logging.getLevelName(level)[0]} {line}", file=sys.stderr, flush=True)
+
+
 def _print_v2_kernel(ctx: KernelContext, *data: Array) -> None:
     line, stream = _line(ctx, data), ctx.attr("output_stream")
     if stream.startswith("log("):
-        logging.getLogger("tfray").log(_LEVELS[stream[4:-1]], "%s", line.removesuffix("\n"))
+        _log(_LEVELS[stream[4:-1]], line.removesuffix("\n"))
     else:
         readable = line.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         print(readable, end="", file=getattr(sys, stream), flush=True)

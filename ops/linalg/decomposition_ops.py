@@ -103,14 +103,26 @@ def _cholesky_shape(op: Operation) -> list[TensorShape]:
     return [square_matrices(op.inputs[0].shape)]
 
 
-def _cholesky_gradient(op: Operation, d_chol: Tensor) -> list[Tensor | None]:
-    chol = op.outputs[0]
+def cholesky_grad(chol: Tensor, d_chol: Tensor) -> Tensor:
+    """The gradient of a Cholesky decomposition.
+
+    Args:
+        chol: Shape ``[..., n, n]``, the result of `cholesky`.
+        d_chol: The gradient with respect to it.
+
+    Returns:
+        The gradient with respect to what was decomposed, of the same shape.
+    """
     middle = matrix_band_part(matmul(chol, d_chol, adjoint_a=True), -1, 0)
     middle = matrix_set_diag(middle, multiply(matrix_diag_part(middle), 0.5))
     # chol^-H middle chol^-1, by two triangular solutions.
     left = matrix_triangular_solve(chol, middle, adjoint=True)
     d_input = adjoint(matrix_triangular_solve(chol, adjoint(left), adjoint=True))
-    return [multiply(add(d_input, adjoint(d_input)), 0.5)]
+    return multiply(add(d_input, adjoint(d_input)), 0.5)
+
+
+def _cholesky_gradient(op: Operation, d_chol: Tensor) -> list[Tensor | None]:
+    return [cholesky_grad(op.outputs[0], d_chol)]
 
 
 CHOLESKY = register(

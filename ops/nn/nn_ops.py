@@ -19,6 +19,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.checks.check_ops import broadcastable
 from tfray.ops.kernels import sums
 from tfray.ops.kernels.gpu.device_loops import has_loop
 from tfray.ops.kernels.gpu.device_sums import staged_sum
@@ -354,19 +355,6 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     return [actual[axis] if size is None else size for axis, size in enumerate(sizes)]
 
 
-def check_weights(weights: Tensor, losses: Tensor) -> None:
-    """Raise unless weights have rank 0, or the rank of the losses and sizes 1 or equal. Others are mostly mistakes."""
-    if weights.shape.rank in (0, None) or losses.shape.rank is None:
-        return
-    sizes = zip(weights.shape.as_list(), losses.shape.as_list(), strict=False)
-    fits = weights.shape.rank == losses.shape.rank
-    if not fits or any(mine not in (1, None) and theirs is not None and mine != theirs for mine, theirs in sizes):
-        raise InvalidArgumentError(
-            f"weights can not be broadcast to values. values.shape={losses.shape}. weights.shape={weights.shape}. "
-            "Expected a scalar, or the rank of the losses with each size 1 or that of the losses"
-        )
-
-
 # -- losses of a batch ---------------------------------------------------------------------------------
 
 
@@ -393,8 +381,7 @@ def compute_average_loss(
             f"1, received: {losses!r}"
         )
     if sample_weight is not None:
-        sample_weight = convert_to_tensor(sample_weight)
-        check_weights(sample_weight, losses)
+        sample_weight = broadcastable(sample_weight, losses)
         weighing = losses.dtype if losses.dtype.is_floating else dtypes.float32
         losses = cast(multiply(cast(losses, weighing), cast(sample_weight, weighing)), losses.dtype)
     count = shape_of(losses)[0] if global_batch_size is None else global_batch_size

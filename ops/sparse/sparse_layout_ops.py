@@ -32,6 +32,7 @@ from tfray.ops.kernels.coordinates import check_coordinates, coordinates, positi
 from tfray.ops.math.arithmetic_ops import maximum, minimum
 from tfray.ops.math.comparison_ops import equal, greater_equal, less, logical_and
 from tfray.ops.math.reduction_ops import reduce_all, reduce_max
+from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.math.segment_ops import unsorted_segment_sum
 from tfray.ops.sparse.sparse_ops import as_sparse, sparse_reorder, sparse_tensor_to_dense
 
@@ -167,12 +168,13 @@ SPARSE_RESHAPE = register(
 )
 
 
-def sparse_expand_dims(sp_input: SparseLike, axis: int | None = None, name: str | None = None) -> SparseTensor:
+def sparse_expand_dims(sp_input: SparseLike, axis: TensorLike | None = None, name: str | None = None) -> SparseTensor:
     """Insert a dimension of size 1.
 
     Args:
         sp_input: A `SparseTensor` of any shape and dtype.
-        axis: Where it stands in the result; negative ones count from the end, None is the last place.
+        axis: Where it stands in the result, an integer or an integer scalar; negative ones count from the end, None is
+            the last place.
         name: Name scope of the operations.
 
     Returns:
@@ -183,7 +185,11 @@ def sparse_expand_dims(sp_input: SparseLike, axis: int | None = None, name: str 
         rank = rank_of(sparse)
         if isinstance(rank, Tensor):
             raise ValueError(f"sparse_expand_dims needs a sparse tensor of known rank; got {sparse!r}")
-        axis = normalize_axis(-1 if axis is None else index(axis), rank + 1)
+        known: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
+        if isinstance(axis, Tensor) and known is None:
+            axis = floormod(axis, rank + 1)
+        else:
+            axis = normalize_axis(-1 if known is None else index(known), rank + 1)
         zeros = zeros_like(sparse.indices[:, :1]) if rank else zeros_like(expand_dims(sparse.indices, -1)[:, 0])
         indices = concat([sparse.indices[:, :axis], zeros, sparse.indices[:, axis:]], 1)
         one = np.ones(1, np.int64)

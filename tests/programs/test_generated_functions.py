@@ -10,7 +10,9 @@ import pytest
 
 import tfray
 from tests.support.processes import PATIENCE_S
+from tfray.library.functions.traced_function import Defun
 from tfray.programs import tensorflow_modules
+from tfray.programs.generated_functions import generated_function
 
 ROW, IMAGE = [[-1.0, 2.0, 3.0]], np.ones([1, 2, 2, 1], np.float32)
 QUARTERS = np.arange(1.0, 5.0).reshape(1, 2, 2, 1)
@@ -157,3 +159,38 @@ def test_functions_are_there_before_any_graph_is_imported():
     # In a process of its own: here other tests have loaded the rules.
     code = "from tfray.programs.generated_functions import generated_function as f; f('concat_offset').__name__"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
+
+
+def test_filled_rows_have_vectors_of_gradients(session):
+    function = generated_function("sparse_fill_empty_rows_grad")
+    places = tfray.constant([2, 1], tfray.int64)
+    found = session.run(function(reverse_index_map=places, grad_values=[0, 1, 2, 3]))
+    assert found.d_values.tolist() == [2, 1] and found.d_default_value == 3
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 2"):
+        function(reverse_index_map=places, grad_values=[[0, 1], [2, 3]])
+
+
+def test_operations_on_the_handle_that_a_function_gets(session):
+    """Within the function only the handle is known, not the variable."""
+    read, add = generated_function("read_variable_op"), generated_function("assign_add_variable_op")
+    v = tfray.get_variable("v", [2], initializer=tfray.constant_initializer([1.0, 5.0]), use_resource=True)
+
+    @Defun(tfray.resource)
+    def added(handle):
+        with tfray.control_dependencies([add(handle, tfray.constant([2.0, 3.0]))]):
+            return read(handle, tfray.float32) * 2
+
+    session.run(v.initializer)
+    assert session.run(added(v.handle)).tolist() == [6, 16]
+    assert session.run(v).tolist() == [3, 8]
+
+
+def test_the_gradient_of_a_decomposition(session):
+    values = np.array([[4.0, -1.0, 2.0], [-1.0, 6.0, 0.0], [2.0, 0.0, 5.0]])
+    x, d_chol = tfray.constant(values), tfray.constant(np.tril(values + 1))
+    chol = tfray.cholesky(x)
+    found = generated_function("cholesky_grad")(chol, d_chol)
+    np.testing.assert_allclose(*session.run([found, tfray.gradients(chol, x, d_chol)[0]]))
+    step = 1e-6 * (np.eye(3)[:, :1] @ np.eye(3)[1:2] + np.eye(3)[:, 1:2] @ np.eye(3)[:1])
+    slope = (np.linalg.cholesky(values + step) - np.linalg.cholesky(values - step)) / 2e-6
+    np.testing.assert_allclose(2 * session.run(found)[0, 1], (slope * np.tril(values + 1)).sum(), rtol=1e-6)

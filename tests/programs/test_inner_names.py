@@ -52,8 +52,8 @@ def test_control_inputs_and_devices_are_added():
     ("read", "expected"),
     [
         (
-            lambda x, v: (x._op is x.op, x._dtype, x._shape_tuple(), isinstance(x._id, int)),
-            (True, tf.float32, (None, 4), True),
+            lambda x, v: (x._op is x.op, x._dtype, x._shape_tuple(), x._shape_as_list(), isinstance(x._id, int)),
+            (True, tf.float32, (None, 4), [None, 4], True),
         ),
         (lambda x, v: x.op._id == x.op.id and x.op._node_def.name, "x"),
         (lambda x, v: x.op._output_types, [1]),

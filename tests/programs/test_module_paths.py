@@ -348,6 +348,29 @@ def test_every_entry_of_the_table_resolves(tf):
 
 
 @pytest.mark.parametrize(
+    ("path", "public", "names"),
+    [
+        (
+            "python.ops.image_ops",
+            "image",
+            "adjust_contrast adjust_hue adjust_saturation combined_non_max_suppression draw_bounding_boxes "
+            "extract_glimpse non_max_suppression resize_bicubic resize_bilinear resize_nearest_neighbor "
+            "sample_distorted_bounding_box",
+        ),
+        ("python.ops.math_ops", "", "arg_max arg_min sparse_matmul"),
+        ("python.ops.standard_ops", "", "TensorArray arg_max get_session_handle get_session_tensor sparse_matmul"),
+        ("python.ops.distributions.distributions", "distributions", "Bernoulli Normal RegisterKL kl_divergence"),
+        ("python.training.training", "train", "ClusterDef Example Feature Int64List SaverDef SequenceExample"),
+    ],
+)
+def test_public_functions_hide_generated_ones(tf, path, public, names):
+    """As TensorFlow 1.15 has them: its own functions of these names, not those of the operation types."""
+    module, namespace = importlib.import_module(f"tensorflow.{path}"), getattr(tf, public) if public else tf
+    for name in names.split():
+        assert getattr(module, name) is getattr(namespace, name), name
+
+
+@pytest.mark.parametrize(
     ("line", "asked", "there"),
     [
         ("import tensorflow.python.ops.array_opps", "tf.python.ops.array_opps", "array_ops"),

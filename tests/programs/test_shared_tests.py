@@ -10,7 +10,8 @@ from absl.testing import parameterized
 
 import tfray as tf
 from tfray.contrib.distributions import bijectors as B
-from tfray.programs import bijector_tests, keras_tests
+from tfray.programs import bijector_tests, graph_mode_tests, keras_tests
+from tfray.programs.internals import dataset_tests, parallel_for_tests
 
 layers = tf.keras.layers
 
@@ -151,3 +152,82 @@ def test_bijectors_are_bijective():
             bijector_tests.assert_bijective_and_finite(Shifted(), x, y, event_ndims=0)
         with pytest.raises(AssertionError, match="not all finite"):
             bijector_tests.assert_bijective_and_finite(B.Exp(), x, -y, event_ndims=0)
+
+
+# -- of datasets and of loops --------------------------------------------------------------------------
+
+
+class Datasets(dataset_tests.DatasetTestBase):
+    """A case as TensorFlow's tests of datasets are: what holds, and what does not."""
+
+    __test__ = False  # the test below runs it
+
+    @graph_mode_tests.run_deprecated_v1
+    def test_what_holds(self):
+        numbers = tf.data.Dataset.range(3)
+        self.assertDatasetProduces(numbers, [0, 1, 2], expected_shapes=tf.TensorShape([]), num_test_iterations=2)
+        self.assertDatasetProduces(numbers.map(lambda x: 2 - x), [0, 1, 2], assert_items_equal=True)
+        self.assertDatasetProduces(numbers.map(lambda x: {"a": x, "b": (x, x + 1)}).take(1), [{"a": 0, "b": (0, 1)}])
+        sparse = tf.SparseTensorValue([[0]], [5], [2])
+        self.assertDatasetProduces(tf.data.Dataset.from_tensors(tf.SparseTensor(*sparse)), [sparse])
+        shift = tf.Variable(2, dtype=tf.int64)
+        self.evaluate(shift.initializer)
+        self.assertDatasetProduces(numbers.map(lambda x: x + shift), [2, 3, 4], requires_initialization=True)
+        failing = numbers.map(lambda x: tf.debugging.check_numerics(1 / tf.cast(1 - x, tf.float32), "no number"))
+        self.assertDatasetProduces(
+            failing, expected_error=(tf.errors.InvalidArgumentError, "no number"), expected_error_iter=2
+        )
+        self.assertDatasetsEqual(numbers, tf.data.Dataset.from_tensor_slices(np.arange(3)))
+        skipped = failing.skip(1)
+        self.assertDatasetsRaiseSameError(skipped, skipped, tf.errors.InvalidArgumentError)
+        element = self.structuredElement((None, (None, None)), [2])
+        dataset = self.structuredDataset((None, (None, None)), [2])
+        self.assertDatasetProduces(dataset, [self.evaluate(element)])
+
+    @graph_mode_tests.run_deprecated_v1
+    def test_what_does_not(self):
+        numbers = tf.data.Dataset.range(3)
+        for expected in ([0, 1], [0, 1, 2, 3], [0, 1, 5], [(0, 0), 1, 2]):
+            with pytest.raises((AssertionError, tf.errors.OutOfRangeError)):
+                self.assertDatasetProduces(numbers, expected)
+        for wrong in ({}, {"expected_output": [], "expected_error": (ValueError, "")}):
+            with pytest.raises(AssertionError, match="Exactly one"):
+                self.assertDatasetProduces(numbers, **wrong)
+        with pytest.raises((AssertionError, ValueError)):
+            self.assertDatasetsEqual(numbers, numbers.take(2))
+        with pytest.raises(AssertionError):
+            self.assertDatasetsEqual(numbers, numbers.map(lambda x: x * 2))
+
+
+class Loops(parallel_for_tests.PForTestCase):
+    """A case as TensorFlow's tests of `pfor` are."""
+
+    __test__ = False  # the test below runs it
+
+    @graph_mode_tests.run_deprecated_v1
+    def test_loops(self):
+        x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        self._test_loop_fn(lambda i: (tf.gather(x, i), i), 2, [tf.float32, tf.int32])
+        self.run_and_assert_equal(tf.constant(["a"]), tf.constant(["a"]))
+        with pytest.raises(AssertionError):
+            self.run_and_assert_equal({"a": x, "b": x}, {"a": x, "b": x + 1})
+
+
+@pytest.mark.parametrize("case", [Datasets, Loops])
+def test_shared_cases(case):
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
+    assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
+
+
+def test_meta_graphs_are_compared():
+    case = graph_mode_tests.TensorFlowTestCase("run")
+    tf.add_to_collection("numbers", tf.constant(1.0, name="one"))
+    made = tf.train.export_meta_graph()
+    assert graph_mode_tests.get_node_def_from_graph("one", made.graph_def).op == "Const"
+    assert graph_mode_tests.get_node_def_from_graph("two", made.graph_def) is None
+    graph_mode_tests.assert_meta_graph_protos_equal(case, made, tf.train.export_meta_graph())
+    tf.constant(2.0)
+    for other in (tf.train.export_meta_graph(), tf.train.export_meta_graph(collection_list=[])):
+        with pytest.raises(AssertionError):
+            graph_mode_tests.assert_meta_graph_protos_equal(case, made, other)

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.op_table import operation_type
 from tfray.formats.graph_proto import GraphDef
+from tfray.framework.dtypes import DType, as_dtype, resource
 from tfray.framework.graph import Tensor
 from tfray.framework.plain_graph import PlainGraph
 from tfray.framework.region import variable_behind
+from tfray.framework.tensor_shape import TensorShape
 
 
 class AbsentInputs:
@@ -52,6 +54,8 @@ class AbsentInputs:
         for name, tensor in self._stand_ins.values():
             variable = "VariableV2" if name in referred else "VarHandleOp"
             behind = variable_behind(tensor)
+            if behind is None and tensor.dtype is resource and (used := _used_as(whole, name)):
+                behind = used, TensorShape(None)
             node = whole.node.add(name=name, op=variable if behind else "Placeholder")
             dtype, shape = behind or (tensor.dtype, tensor.shape)
             write_attr(node.attr["dtype"], "type", dtype)
@@ -80,3 +84,9 @@ class AbsentInputs:
 def _named(text: str, keys: Mapping[str, str]) -> str:
     key = keys.get(text.strip("^").partition(":")[0])
     return text if key is None else "^" * text.startswith("^") + key.strip("^")
+
+
+def _used_as(message: GraphDef, name: str) -> DType | None:
+    """The dtype that operations expect of a variable of which only the handle is there: a function got it."""
+    users = (node for node in message.node if name in node.input and "dtype" in node.attr)
+    return next((as_dtype(node.attr["dtype"].type) for node in users), None)

@@ -15,6 +15,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.op_def import lookup
 from tfray.ops.arrays import broadcast_ops, gather_ops, slice_ops
 from tfray.ops.image import image_color_ops
+from tfray.ops.linalg import decomposition_ops
 from tfray.ops.math import rounding_ops, sorting_ops, sparse_segment_ops
 from tfray.ops.nn import any_rank_conv_ops
 from tfray.ops.strings import string_number_ops, string_ops
@@ -286,6 +287,11 @@ def through(node: Node, function: Callable[..., Any], *args: Any, **options: Any
     with node.building():
         made = function(*args, **options)
     return node.named([made] if isinstance(made, Tensor) else list(made))
+
+
+@rule("CholeskyGrad", "BatchCholeskyGrad")
+def _cholesky_gradient(node: Node) -> Sequence[Imported]:
+    return through(node, decomposition_ops.cholesky_grad, *node.inputs)
 
 
 @rule("DataFormatDimMap", "DataFormatVecPermute")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tfray.errors import UnimplementedError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.exchange.array_rules import through
 from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
@@ -91,6 +91,9 @@ def _fill_empty_rows(node: Node) -> Sequence[Imported]:
 @rule("SparseFillEmptyRowsGrad")
 def _fill_empty_rows_gradient(node: Node) -> Sequence[Imported]:
     places, d_filled = node.inputs
+    for tensor in node.inputs:
+        if tensor.shape.rank not in (1, None):
+            raise InvalidArgumentError(f"Shape must be rank 1 but is rank {tensor.shape.rank}: {tensor!r}")
 
     def parts() -> list[Tensor]:
         d_values = gather(d_filled, places)

@@ -33,10 +33,10 @@ class IndexedSlices:
     Attributes:
         values: Shape ``[n, ...]``.
         indices: Shape ``[n]``, int32 or int64.
-        dense_shape: Shape of the whole tensor, an integer vector; None if it is not told.
+        dense_shape: Shape of the whole tensor, an integer vector or a list of integers; None if it is not told.
     """
 
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Any = None) -> None:
         self.values = values
         self.indices = indices
         self.dense_shape = dense_shape
@@ -70,7 +70,9 @@ class IndexedSlices:
         """Static shape of the whole tensor, as far as it is known."""
         from tfray.framework.constant_value import constant_shape
 
-        return TensorShape(None) if self.dense_shape is None else constant_shape(self.dense_shape)
+        if isinstance(self.dense_shape, Tensor):
+            return constant_shape(self.dense_shape)
+        return TensorShape(self.dense_shape)
 
     @property
     def _waited_for(self) -> Tensor:
@@ -121,16 +123,11 @@ def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, 
             "amount of memory.",
             stacklevel=2,
         )
-    return (
-        get_default_graph()
-        .add_operation(
-            "ScatterNd",
-            [_column(value.indices), value.values, value.dense_shape],
-            {},
-            name or "to_dense",
-        )
-        .outputs[0]
-    )
+    sizes = value.dense_shape
+    if not isinstance(sizes, Tensor):
+        sizes = convert_to_tensor(sizes, value.indices.dtype)
+    inputs = [_column(value.indices), value.values, sizes]
+    return get_default_graph().add_operation("ScatterNd", inputs, {}, name or "to_dense").outputs[0]
 
 
 def _column(indices: Tensor) -> Tensor:

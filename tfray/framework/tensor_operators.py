@@ -221,6 +221,9 @@ class TensorInnerNames:
         """What stands for it in TensorFlow's own library: here it does so itself."""
         return self
 
+    def _shape_as_list(self: Any) -> list[int | None] | None:
+        return None if self.shape.rank is None else list(self.shape.as_list())
+
     def _shape_tuple(self: Any) -> tuple[int | None, ...] | None:
         return None if self.shape.rank is None else tuple(self.shape.as_list())
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.library.platform.testing import (
     TestCase,
@@ -23,15 +25,15 @@ from tfray.ops.arrays.shape_ops import transpose
 # fmt: off
 __all__ = [
     "CudaSupportsHalfMatMulAndConv", "IsGoogleCudaEnabled", "IsMklEnabled", "NCHWToNHWC", "NHWCToNCHW",
-    "TensorFlowTestCase", "also_run_as_tf_function", "assert_equal_graph_def", "assert_no_garbage_created",
-    "assert_no_new_pyobjects_executing_eagerly", "assert_no_new_tensors", "assert_ops_in_graph",
-    "create_local_cluster", "deprecated_graph_mode_only", "device", "disable_all_xla", "disable_control_flow_v2",
-    "disable_xla", "enable_c_shapes", "enable_control_flow_v2", "enable_output_all_intermediates",
-    "fft_kernel_label_map",
-    "for_all_test_methods", "force_cpu", "force_gpu", "generate_combinations_with_testcase_name", "gpu_device_name",
-    "is_gpu_available", "no_xla_auto_jit", "run_all_in_deprecated_graph_mode_only", "run_all_in_graph_and_eager_modes",
-    "run_cuda_only", "run_deprecated_v1", "run_gpu_only", "run_in_graph_and_eager_modes", "run_v1_only", "run_v2_only",
-    "skip_if", "use_gpu", "with_c_shapes", "with_control_flow_v2", "xla_allow_fallback",
+    "TensorFlowTestCase", "also_run_as_tf_function", "assert_equal_graph_def", "assert_meta_graph_protos_equal",
+    "assert_no_garbage_created", "assert_no_new_pyobjects_executing_eagerly", "assert_no_new_tensors",
+    "assert_ops_in_graph", "create_local_cluster", "deprecated_graph_mode_only", "device", "disable_all_xla",
+    "disable_control_flow_v2", "disable_xla", "enable_c_shapes", "enable_control_flow_v2",
+    "enable_output_all_intermediates", "fft_kernel_label_map", "for_all_test_methods", "force_cpu", "force_gpu",
+    "generate_combinations_with_testcase_name", "get_node_def_from_graph", "gpu_device_name", "is_gpu_available",
+    "no_xla_auto_jit", "run_all_in_deprecated_graph_mode_only", "run_all_in_graph_and_eager_modes", "run_cuda_only",
+    "run_deprecated_v1", "run_gpu_only", "run_in_graph_and_eager_modes", "run_v1_only", "run_v2_only", "skip_if",
+    "use_gpu", "with_c_shapes", "with_control_flow_v2", "xla_allow_fallback",
 ]
 # fmt: on
 
@@ -242,3 +244,36 @@ def generate_combinations_with_testcase_name(**kwargs: Iterable[Any]) -> list[di
         parts = ("".join(filter(str.isalnum, str(part))) for item in made.items() for part in item)
         made["testcase_name"] = "_".join(["_test", *parts])
     return combinations
+
+
+def get_node_def_from_graph(node_name: str, graph_def: GraphDef) -> NodeDef | None:
+    """The node of that name in a graph that is plain data, functions aside; None if there is none."""
+    return next((node for node in graph_def.node if node.name == node_name), None)
+
+
+def assert_meta_graph_protos_equal(tester: TestCase, a: MetaGraphDef, b: MetaGraphDef) -> None:
+    """Check that two meta graphs are equal: of their graphs, the order of the nodes does not matter.
+
+    Args:
+        tester: The test.
+        a: A meta graph.
+        b: Another.
+
+    Raises:
+        AssertionError: They are not equal.
+    """
+    tester.assertEqual(set(a.collection_def), set(b.collection_def))
+    for name, collection in a.collection_def.items():
+        tester.assertProtoEquals(collection, b.collection_def[name])
+    assert_equal_graph_def(a.graph_def, b.graph_def)
+    tester.assertProtoEquals(a.graph_def.versions, b.graph_def.versions)
+    tester.assertProtoEquals(_rest_of(a), _rest_of(b))
+
+
+def _rest_of(meta_graph: MetaGraphDef) -> MetaGraphDef:
+    """A meta graph without its graph and its collections."""
+    rest = MetaGraphDef()
+    rest.CopyFrom(meta_graph)
+    rest.ClearField("collection_def")
+    rest.ClearField("graph_def")
+    return rest

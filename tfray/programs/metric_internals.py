@@ -7,19 +7,15 @@ from typing import Any, Final
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics import metric_variables
 from tfray.library.metrics.binary_metrics import counts_at_thresholds
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.array_ops import ones_like
-from tfray.ops.arrays.grouping_ops import no_op
-from tfray.ops.arrays.shape_ops import cast, shape, size
-from tfray.ops.checks.print_assert_ops import Assert
-from tfray.ops.control.control_flow_ops import cond
-from tfray.ops.math.comparison_ops import equal, logical_or
-from tfray.ops.math.reduction_ops import reduce_all
+from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.checks.check_ops import assert_broadcastable
 
 _OUTCOMES: Final = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 
@@ -90,30 +86,3 @@ def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     with get_default_graph().control_dependencies([assert_broadcastable(weights, values)]):
         weights = weights if weights.dtype == values.dtype else cast(weights, values.dtype)
         return ones_like(values) * weights
-
-
-def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
-    """An operation that checks that weights can be spread over values; see `broadcast_weights`.
-
-    It is checked when the graph is built, if the shapes are known then.
-    """
-    weights, values = convert_to_tensor(weights), convert_to_tensor(values)
-    ranks = weights.shape.rank, values.shape.rank
-    sizes = [] if None in ranks else list(zip(weights.shape.as_list(), values.shape.as_list(), strict=False))
-    fits = ranks[0] in (0, ranks[1]) and all(a in (None, 1) or b is None or a == b for a, b in sizes)
-    if None not in ranks and not fits:
-        raise ValueError(
-            f"weights can not be broadcast to values. values.rank={ranks[1]}. weights.rank={ranks[0]}. "
-            f"values.shape={values.shape}. weights.shape={weights.shape}."
-        )
-    is_known = ranks[0] == 0 or (None not in ranks and all(a == 1 or None not in (a, b) for a, b in sizes))
-    if is_known:
-        return no_op("assert_broadcastable")
-    shapes = shape(weights), shape(values)
-    same_rank = equal(size(shapes[0]), size(shapes[1]))
-    fits_sizes = cond(
-        same_rank, lambda: reduce_all(logical_or(equal(shapes[0], 1), equal(*shapes))), lambda: convert_to_tensor(False)
-    )
-    told = ["weights can not be broadcast to values. values.shape=", shapes[1], "weights.shape=", shapes[0]]
-    checked: Operation = Assert(logical_or(equal(size(shapes[0]), 0), fits_sizes), told)
-    return checked

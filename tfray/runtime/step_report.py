@@ -19,6 +19,7 @@ from tfray.formats.step_stats import (
     TensorDescription,
 )
 from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeDim, TensorShapeProto
+from tfray.framework.device_spec import DeviceName
 from tfray.framework.dtypes import as_dtype
 from tfray.runtime.tracing import DeviceRecord, Output, Span
 
@@ -34,13 +35,18 @@ def step_stats(records: Sequence[DeviceRecord]) -> StepStats:
     epoch_ns = time.time_ns() - time.perf_counter_ns()
     stats: dict[str, DeviceStepStats] = {}
     for record in records:  # a device may take part several times
-        device = stats.setdefault(record.device, DeviceStepStats(device=record.device))
+        device = stats.setdefault(record.device, DeviceStepStats(device=_told(record.device)))
         device.thread_names[record.thread[0]] = record.thread[1]
         if not device.node_stats:
             device.node_stats.extend(_holdings(record, epoch_ns))
         spans = sorted(record.spans, key=lambda span: (span.start, -span.end))
         device.node_stats.extend([_node(span, epoch_ns, record.thread[0]) for span in spans])
     return StepStats(dev_stats=list(stats.values()))
+
+
+def _told(device: str) -> str:
+    """TensorFlow's name of a device, with its replica."""
+    return DeviceName(device).name if device.startswith("/job:") else device
 
 
 def run_metadata(records: Sequence[DeviceRecord]) -> RunMetadata:

@@ -147,7 +147,7 @@ def test_a_timeline_follows_the_rules_of_its_format():
 def test_the_most_that_devices_held_is_told_by_their_kind():
     metadata = recorded_step()
     devices = [stats.device for stats in metadata.step_stats.dev_stats]
-    assert "/job:localhost/task:0/device:CPU:1" in devices
+    assert {f"/job:localhost/replica:0/task:0/device:CPU:{number}" for number in (0, 1)} == set(devices)
     analysis = Timeline(metadata.step_stats).analyze_step_stats()
     check_trace(analysis.chrome_trace.format_to_string(pretty=True))
     ((kind, most),) = analysis.allocator_maximums.items()

@@ -214,6 +214,41 @@ def test_float64_logits_keep_their_dtype():
     assert tf.losses.mean_squared_error(LABELS, PREDICTIONS.astype(np.float64)).dtype is tf.float32
 
 
+UNKNOWN = [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("shape", "weights", "fits"),
+    [
+        (None, 2.0, True),
+        (None, np.full((2, 1, 4), 3.0), True),
+        (None, np.ones((2, 2, 2, 2)), False),
+        (None, np.ones((2, 2, 4)), False),
+        (UNKNOWN, np.full((2, 1, 4), 3.0), True),
+        (UNKNOWN, np.ones((2, 3, 4)), True),
+        (UNKNOWN, np.ones((2, 3, 5)), False),
+        (UNKNOWN, np.ones((2, 2, 4)), False),
+    ],
+)
+def test_weights_of_unknown_shapes_are_checked_in_the_step(session, shape, weights, fits):
+    values = np.arange(24.0).reshape(2, 3, 4)
+    losses, given = tf.placeholder(tf.float32, shape), tf.placeholder(tf.float32, shape)
+    fed = {losses: values, given: weights}
+    weighted = tf.losses.compute_weighted_loss(losses, given, reduction=tf.losses.Reduction.NONE)
+    fetches = [
+        weighted,
+        tf.metrics.mean(losses, given)[1],
+        tf.losses.mean_pairwise_squared_error(losses, losses, given),
+    ]
+    session.run(tf.local_variables_initializer())
+    if fits:
+        np.testing.assert_allclose(session.run(fetches, fed)[0], values * weights)
+        return
+    for fetch in fetches:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="weights can not be broadcast to values"):
+            session.run(fetch, fed)
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [

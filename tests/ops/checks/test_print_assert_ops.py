@@ -349,6 +349,14 @@ def test_structures_are_printed(capfd):
     assert capfd.readouterr().out == expected
 
 
+@pytest.mark.parametrize(("name", "letter"), [("info", "I"), ("warning", "W"), ("error", "E")])
+def test_lines_to_logs_that_show_nothing_go_to_stderr(monkeypatch, capfd, name, letter):
+    logger = logging.LOGGER
+    monkeypatch.setattr(logger, "hasHandlers", lambda: False)
+    interpret(print_assert_ops.print_(constant([1, 2]), output_stream=getattr(logging, name)))
+    assert capfd.readouterr().err.endswith(f": {letter} [1 2]\n")
+
+
 def test_lines_are_printed_to_files_and_logs(tmp_path, caplog):
     path = tmp_path / "lines"
     for _ in range(2):

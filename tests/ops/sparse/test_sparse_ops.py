@@ -67,6 +67,13 @@ CASES = [
     ("reshape", lambda x: tf.sparse_reshape(sparse(x), [6, -1]), [X], lambda x: dense(x).reshape(6, 4)),
     ("expand", lambda x: tf.sparse.expand_dims(sparse(x), 1), [X], lambda x: dense(x)[:, None]),
     ("expand_last", lambda x: tf.sparse.expand_dims(sparse(x)), [X], lambda x: dense(x)[..., None]),
+    ("expand_tensor", lambda x: tf.sparse.expand_dims(sparse(x), tf.constant(-2)), [X], lambda x: dense(x)[:, :, None]),
+    (
+        "expand_unknown",
+        lambda x: tf.sparse.expand_dims(sparse(x), tf.placeholder_with_default(-3, [])),
+        [X],
+        lambda x: dense(x)[:, None],
+    ),
     ("slice", lambda x: tf.sparse_slice(sparse(x), [0, 1, 0], [3, 9, 1]), [X], lambda x: dense(x)[:, 1:, :1]),
     ("slice_outside", lambda x: tf.sparse_slice(sparse(x), [9, 1, 0], [3, 9, 1]), [X], lambda x: dense(x)[9:, 1:, :1]),
     (

@@ -723,6 +723,15 @@ ERRORS = [
         at_run=True,
     ),
     OpError("BatchToSpaceND", array_ops.batch_to_space_nd, [grid(3, 1), ints(2), ints([0, 0])], "does not divide by 2"),
+    *(
+        OpError("BatchToSpaceND", array_ops.batch_to_space_nd, [grid(2, 1), sides, crops], message, at_run=True)
+        for sides, crops, message in (
+            (ints(0), ints([0, 0]), "must be positive"),
+            (ints(-1), ints([0, 0]), "must be positive"),
+            (ints(2), ints([0, -1]), "not negative"),
+            (ints(2), ints([2, 1]), "do not fit"),
+        )
+    ),
     OpError(
         "BatchToSpaceND", array_ops.batch_to_space_nd, [grid(3, 1), ints(2), ints([0, 0])], "whole blocks", at_run=True
     ),

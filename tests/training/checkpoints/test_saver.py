@@ -691,3 +691,14 @@ def test_what_a_scope_takes_from_outside_is_given_when_it_is_imported(tmp_path):
         session.run(tf.global_variables_initializer())
         assert [v.name for v in tf.global_variables()] == ["new/w:0"]
         assert session.run("new/sum:0").tolist() == [5, 6]
+
+
+def test_meta_graphs_tell_shapes_and_may_leave_out_defaults():
+    tf.complex(tf.constant([1.0], name="real"), tf.constant([2.0]), name="both")
+    for given in (None, tf.get_default_graph().as_graph_def(add_shapes=True)):
+        for stripped in (False, True):
+            made = tf.train.export_meta_graph(graph_def=given, strip_default_attrs=stripped)
+            (node,) = (node for node in made.graph_def.node if node.name == "both")
+            assert ("T" in node.attr, "Tout" in node.attr) == (not stripped, not stripped)
+            assert [[axis.size for axis in shape.dim] for shape in node.attr["_output_shapes"].list.shape] == [[1]]
+            assert made.meta_info_def.stripped_default_attrs is stripped

@@ -222,6 +222,11 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
     return Dataset._chosen(list(datasets), choice_dataset)
 
 
+def directed_interleave(selector_input: Dataset, data_inputs: Sequence[Dataset]) -> Dataset:
+    """`choose_from_datasets` with the arguments of a class that TensorFlow has within."""
+    return choose_from_datasets(data_inputs, selector_input)
+
+
 # -- numbers and pairs -------------------------------------------------------------------------------------
 
 

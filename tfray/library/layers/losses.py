@@ -19,9 +19,9 @@ from tfray.framework.scopes import name_scope
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant
+from tfray.ops.checks.check_ops import broadcastable
 from tfray.ops.math import math_ops
 from tfray.ops.nn import cross_entropy_ops, nn_ops
-from tfray.ops.nn.nn_ops import check_weights
 
 # fmt: off
 __all__ = [
@@ -84,7 +84,7 @@ def compute_weighted_loss(
         A scalar, or without reduction the weighted losses, of the dtype of `losses`.
 
     Raises:
-        InvalidArgumentError: The weights do not fit the losses.
+        InvalidArgumentError: The weights do not fit the losses: now, or, where shapes are not known, in a step.
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", (losses, weights)):
@@ -93,8 +93,7 @@ def compute_weighted_loss(
         losses = array_ops.cast(losses, dtypes.float32)
         weighted = losses
         if not _is_one(weights):
-            weights = array_ops.cast(weights, dtypes.float32)
-            check_weights(weights, losses)
+            weights = broadcastable(array_ops.cast(weights, dtypes.float32), losses)
             weighted = math_ops.multiply(losses, weights)
         loss = array_ops.cast(_reduced(weighted, losses, weights, reduction), dtype)
         add_loss(loss, loss_collection)
@@ -384,7 +383,7 @@ def mean_pairwise_squared_error(
         errors = predictions - labels
         if weights.shape.rank == 1 and errors.shape.rank not in (None, 1):
             weights = array_ops.reshape(weights, [-1] + [1] * (errors.shape.rank - 1))
-        check_weights(weights, errors)
+        weights = broadcastable(weights, errors)
         axes = _all_but_first(errors)
         count = _number_present(errors, weights, per_example=True)
         squares = math_ops.reduce_sum(math_ops.square(errors), axes, keepdims=True)

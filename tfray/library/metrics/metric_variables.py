@@ -19,6 +19,7 @@ from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks import check_ops
+from tfray.ops.checks.check_ops import broadcastable
 from tfray.ops.math import math_ops
 
 
@@ -95,7 +96,8 @@ def fitting_weights(weights: TensorLike | None, values: Tensor) -> Tensor | None
     """Weights for values: their rank is 0, or becomes that of the values by a last dimension of size 1.
 
     Raises:
-        InvalidArgumentError: They have another rank, or sizes that do not match.
+        InvalidArgumentError: They have another rank, or sizes that do not match: now, or, where shapes are not known,
+            in a step.
     """
     if weights is None:
         return None
@@ -104,17 +106,12 @@ def fitting_weights(weights: TensorLike | None, values: Tensor) -> Tensor | None
     if rank == 0:
         return weights
     if rank is None or wanted is None:
-        return _fitted_in_a_step(weights, values)
+        return broadcastable(_fitted_in_a_step(weights, values), values)
     if rank == wanted + 1 and weights.shape.as_list()[-1] in (1, None):
         weights = array_ops.squeeze(weights, [-1])
     elif rank == wanted - 1:
         weights = array_ops.expand_dims(weights, -1)
-    sizes = zip(weights.shape.as_list(), values.shape.as_list(), strict=False)
-    if weights.shape.rank != wanted or any(a not in (1, None) and b is not None and a != b for a, b in sizes):
-        raise InvalidArgumentError(
-            f"weights can not be broadcast to values. values.shape={values.shape}. weights.shape={weights.shape}."
-        )
-    return weights
+    return broadcastable(weights, values)
 
 
 def _fitted_in_a_step(weights: Tensor, values: Tensor) -> Tensor:
@@ -122,7 +119,8 @@ def _fitted_in_a_step(weights: Tensor, values: Tensor) -> Tensor:
     sizes = array_ops.shape(weights)
     rank = array_ops.size(sizes)
     beyond = rank - array_ops.rank(values)
-    dropped = array_ops.cast(math_ops.equal(beyond, 1), dtypes.int32)
+    is_one = math_ops.reduce_all(math_ops.equal(sizes[-1:], 1))
+    dropped = array_ops.cast(math_ops.logical_and(math_ops.equal(beyond, 1), is_one), dtypes.int32)
     added = array_ops.cast(math_ops.logical_and(math_ops.equal(beyond, -1), math_ops.greater(rank, 0)), dtypes.int32)
     return array_ops.reshape(
         weights, array_ops.concat([sizes[: rank - dropped], array_ops.ones([added], dtypes.int32)], 0)

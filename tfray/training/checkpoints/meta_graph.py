@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tfray import errors
 from tfray.errors import DataLossError
+from tfray.exchange.attributes import leave_out_defaults
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
@@ -93,8 +94,11 @@ def export_meta_graph(
     describe(made, strip_default_attrs)
     if graph_def is not None:
         made.graph_def.CopyFrom(graph_def)
-        for node in with_marks(made.graph_def).node if clear_devices else ():
+        marked = with_marks(made.graph_def)
+        for node in marked.node if clear_devices else ():
             node.device = ""
+        if strip_default_attrs:
+            leave_out_defaults(marked)
     else:
         plain = graph.as_plain()
         outside = _Outside(graph, prefix)
@@ -103,7 +107,7 @@ def export_meta_graph(
             plain.node = [*outside.placeholders(), *nodes]
         if clear_devices:
             clear_devices_of(plain.node)
-        message = messages().graph_message(plain, strip_default_attrs=strip_default_attrs)
+        message = messages().graph_message(plain, add_shapes=True, strip_default_attrs=strip_default_attrs)
         outside.name_in(with_marks(message), made)
         made.graph_def.CopyFrom(message)
     for name in graph.get_all_collection_keys() if collection_list is None else collection_list:
