@@ -108,11 +108,11 @@ def test_outputs_that_are_refused():
     numbers, words = tf.constant([[1.0]]), tf.constant([["a"]])
     with pytest.raises(ValueError, match="At least one of scores and classes must be set"):
         export.ClassificationOutput()
-    with pytest.raises(ValueError, match="Classification scores must be a float32 Tensor; got"):
+    with pytest.raises(ValueError, match="Classification scores must be a float32 Tensor; got Tensor\\("):
         export.ClassificationOutput(scores=words)
-    with pytest.raises(ValueError, match="Classification classes must be a string Tensor; got"):
+    with pytest.raises(ValueError, match="Classification classes must be a string Tensor; got Tensor\\("):
         export.ClassificationOutput(classes=numbers)
-    with pytest.raises(ValueError, match="Regression output value must be a float32 Tensor; got"):
+    with pytest.raises(ValueError, match="Regression output value must be a float32 Tensor; got Tensor\\("):
         export.RegressionOutput(words)
     with pytest.raises(ValueError, match="Prediction output value must be a Tensor; got 1"):
         export.PredictOutput({"a": 1})

@@ -38,9 +38,9 @@ class ClassificationOutput(ExportOutput):
 
     def __init__(self, scores: Tensor | None = None, classes: Tensor | None = None) -> None:
         if scores is not None and not (isinstance(scores, Tensor) and scores.dtype.is_floating):
-            raise ValueError(f"Classification scores must be a float32 Tensor; got {scores!r}")
+            raise ValueError(f"Classification scores must be a float32 Tensor; got {scores}")
         if classes is not None and not (isinstance(classes, Tensor) and classes.dtype.kind == "string"):
-            raise ValueError(f"Classification classes must be a string Tensor; got {classes!r}")
+            raise ValueError(f"Classification classes must be a string Tensor; got {classes}")
         if scores is None and classes is None:
             raise ValueError("At least one of scores and classes must be set.")
         self._scores = scores
@@ -74,7 +74,7 @@ class RegressionOutput(ExportOutput):
 
     def __init__(self, value: Tensor) -> None:
         if not (isinstance(value, Tensor) and value.dtype.is_floating):
-            raise ValueError(f"Regression output value must be a float32 Tensor; got {value!r}")
+            raise ValueError(f"Regression output value must be a float32 Tensor; got {value}")
         self._value = value
 
     @property

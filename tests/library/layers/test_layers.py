@@ -295,7 +295,7 @@ def test_dropout(training):
         (lambda: tf.layers.conv2d(IMAGES, 3, 3, data_format="NHWC"), "channels_last"),
         (lambda: tf.layers.batch_normalization(ROWS, axis=2), "no axis 2"),
         (lambda: tf.layers.batch_normalization(ROWS, axis=[0, 1]), "one dimension"),
-        (lambda: tf.layers.Dense(3).count_params(), "no variables yet"),
+        (lambda: tf.layers.Dense(3).count_params(), "the layer isn't built"),
     ],
 )
 def test_what_is_refused(build, words):
