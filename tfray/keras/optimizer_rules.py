@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.gather_ops import gather
@@ -232,7 +232,7 @@ class _Renamed(Optimizer):
 
     _names: ClassVar[dict[str, str]]
 
-    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
+    def _slot_dict(self, slot_name: str) -> dict[tuple[Graph, str], Any]:
         return super()._slot_dict(self._names.get(slot_name, slot_name))
 
     def get_slot(self, var: Any, name: str) -> Any:

@@ -28,7 +28,7 @@ from tfray.training.optimizers.adagrad import AdagradOptimizer
 from tfray.training.optimizers.adam import AdamOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.optimizers.momentum import MomentumOptimizer
-from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.optimizers.optimizer import Optimizer, var_key
 from tfray.training.optimizers.slot_creator import create_slot, create_zeros_slot
 from tfray.training.threads.global_step import (
     create_global_step,
@@ -664,3 +664,13 @@ def test_the_form_for_gpus_gives_the_same(dtype):
             interpret(update, device=device)
             results.append(np.stack(interpret([v.value() for v in (var, a, b)], device=device)))
         np.testing.assert_allclose(*results, rtol=1e-5 if dtype == "float32" else 4e-3, err_msg=update.name)
+
+
+def test_slots_are_found_by_the_keys_that_tensorflow_has(session):
+    """Programs sort them, and look them up, in `_slots`."""
+    b, a = tf.Variable([1.0], name="b"), tf.Variable([2.0], name="a")
+    optimizer = MomentumOptimizer(0.1, 0.9)
+    optimizer.minimize(tf.reduce_sum(a * b))
+    slots = optimizer._slots["momentum"]
+    assert sorted(slots) == [(session.graph, "a"), (session.graph, "b")]
+    assert slots[var_key(a)] is optimizer.get_slot(a, "momentum") is optimizer.get_slot(a.handle, "momentum")

@@ -74,7 +74,7 @@ class Optimizer:
             raise InvalidArgumentError("an optimizer needs a name: its slots are named after it")
         self._use_locking = use_locking
         self._name = name
-        self._slots: dict[str, dict[Any, Any]] = {}
+        self._slots: dict[str, dict[tuple[Graph, str], Any]] = {}
         self._non_slots: dict[tuple[str, Graph], Any] = {}
         self._parts: dict[str, Any] = {}  # what a checkpoint saves with it: another optimizer, perhaps
 
@@ -242,7 +242,8 @@ class Optimizer:
 
     def _renewed_slots(self, gradient: IndexedSlices, variable: Any) -> list[Operation]:
         """Operations that reset the slots of rows which now belong to another id; see `DynamicEmbedding`."""
-        slots = [by_variable[variable] for by_variable in self._slots.values() if variable in by_variable]
+        key = var_key(variable)
+        slots = [by_variable[key] for by_variable in self._slots.values() if key in by_variable]
         if variable._row_index is None or not slots:
             return []
         with get_default_graph().control_dependencies([gradient.values]):
@@ -266,10 +267,7 @@ class Optimizer:
             var: A variable that the optimizer updates, or its handle.
             name: One of `get_slot_names`.
         """
-        slots = self._slots.get(name, {})
-        if isinstance(var, Tensor):
-            return next((slot for variable, slot in slots.items() if variable.handle is var), None)
-        return slots.get(var)
+        return self._slots.get(name, {}).get(var_key(var))
 
     def get_slot_names(self) -> list[str]:
         """Names of the optimizer's slots, sorted."""
@@ -288,8 +286,8 @@ class Optimizer:
         others = ((name, variable) for (name, _), variable in self._non_slots.items())
         return [*self._parts.items(), *sorted(others, key=lambda item: item[0])]
 
-    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
-        """The slots of that name by variable."""
+    def _slot_dict(self, slot_name: str) -> dict[tuple[Graph, str], Any]:
+        """The slots of that name by the keys of their variables."""
         return self._slots.setdefault(slot_name, {})
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
@@ -327,10 +325,10 @@ class Optimizer:
         return {"name": slot_name, "scope": self._variables_scope}
 
     def _slot(self, var: Any, slot_name: str, create: Callable[[], Any]) -> Any:
-        slots = self._slot_dict(slot_name)
-        if var not in slots:
-            slots[var] = create()
-        return slots[var]
+        slots, key = self._slot_dict(slot_name), var_key(var)
+        if key not in slots:
+            slots[key] = create()
+        return slots[key]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """A variable of the optimizer that belongs to no variable in particular; made once per graph."""
@@ -428,6 +426,11 @@ class Optimizer:
     def _scalar_for(self, scalar: Any, var: Any) -> Tensor:
         """A hyperparameter in the dtype in which updates of `var` are computed: float32 for half precision."""
         return array_ops.cast(scalar, dtypes.float32 if var.dtype.size == 2 else var.dtype)
+
+
+def var_key(var: Any) -> tuple[Graph, str]:
+    """By what an optimizer finds the slots of a variable, or of its handle: TensorFlow has the same key."""
+    return var.op.graph, var.op.name
 
 
 def _by_handle(kind: type[Optimizer], method: str) -> bool:
