@@ -108,3 +108,30 @@ def test_a_checkpoint_of_a_model_and_its_optimizer(tmp_path):
     names = dict(tf.train.list_variables(saved))
     assert names["net/layer_with_weights-0/kernel/.OPTIMIZER_SLOT/opt/m/.ATTRIBUTES/VARIABLE_VALUE"] == [6, 5]
     assert {f"opt/{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in ("beta_1", "decay", "iter")} <= names.keys()
+
+
+def test_a_layer_may_name_what_it_holds_for_checkpoints(tmp_path):
+    """As wrappers do, of TensorFlow's model optimization for one."""
+
+    class Around(layers.Layer):
+        def __init__(self, layer):
+            super().__init__()
+            self._held = [layer]
+            self._track_trackable(layer, name="inner")
+
+        def build(self, input_shape):
+            self._held[0].build(input_shape)
+            super().build(input_shape)
+
+        def call(self, inputs):
+            return self._held[0](inputs)
+
+    around = Around(layers.Dense(1))
+    model = keras.Sequential([keras.Input([2]), around])
+    model.save_weights(str(tmp_path / "weights"))
+    names = dict(tf.train.list_variables(str(tmp_path / "weights")))
+    assert names["layer_with_weights-0/inner/kernel/.ATTRIBUTES/VARIABLE_VALUE"] == [2, 1]
+    with pytest.raises(ValueError, match="name='inner'"):
+        around._track_trackable(layers.Dense(1), "inner")
+    other = layers.Dense(1)
+    assert around._track_trackable(other, "inner", overwrite=True) is other

@@ -658,3 +658,13 @@ def test_small_functions_that_programs_import():
     assert not internal_names.executing_eagerly_outside_functions()
     with internal_names.nothing("anything"):
         pass
+
+
+def test_the_strategy_of_one_replica_updates_and_reduces():
+    """What TensorFlow's model optimization and others ask for, whether or not there is a strategy."""
+    names = tensorflow_modules.install()
+    strategy = names.distribute.get_strategy()
+    assert strategy.extended.update("variable", lambda var, by: (var, by), ("more",)) == ("variable", "more")
+    mean = names.distribute.ReduceOp.MEAN
+    assert strategy.extended.reduce_to(mean, 3, None) == 3
+    assert strategy.extended.batch_reduce_to(mean, [(1, None), (2, None)]) == [1, 2]

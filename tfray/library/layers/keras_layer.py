@@ -28,7 +28,7 @@ from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.input_spec import check_inputs, fitting_weights
 from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
-from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes, takes_masks
+from tfray.library.layers.layer_history import Tracker, depends_on, history, mask_of, masks_of, takes, takes_masks
 from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.kept_session import get_session
@@ -51,7 +51,7 @@ weight_getter: Final[ContextVar[Callable[..., Any] | None]] = ContextVar("weight
 """What gives the weights of layers of `tf.keras`, as a ``custom_getter`` gives the variables of a scope."""
 
 
-class Layer(Described):
+class Layer(Tracker, Described):
     """A part of a model with variables of its own: ``tf.keras.layers.Layer``.
 
         class Scale(tf.keras.layers.Layer):

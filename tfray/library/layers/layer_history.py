@@ -11,6 +11,29 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.traversal import reachable_backward
 
 
+class Tracker:
+    """Tells checkpoints of objects what it holds by names that a program gives."""
+
+    _checkpoint_dependencies: Any
+
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """Let checkpoints have a layer, variable or other object under this name, whatever attribute holds it.
+
+        Args:
+            trackable: The object, which is returned.
+            name: Its name in paths.
+            overwrite: Whether another object may have had the name.
+
+        Raises:
+            ValueError: Another one has it.
+        """
+        known = dict(self.__dict__.get("_checkpoint_dependencies", ()))
+        if not overwrite and known.get(name, trackable) is not trackable:
+            raise ValueError(f"Called Trackable._track_trackable() with name='{name}', but a Trackable has that name.")
+        self._checkpoint_dependencies = list({**known, name: trackable}.items())
+        return trackable
+
+
 def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
     """For outputs of layers in the current graph: the layer, its inputs and its further arguments."""
     found: dict[Tensor, tuple[Any, Any, dict[str, Any]]] = get_default_graph().extra("keras_history", dict)

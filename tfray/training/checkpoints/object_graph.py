@@ -180,7 +180,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
         declared = list(getattr(value, "_checkpoint_dependencies", ()))
         within = {id(each) for _, part in declared for each in getattr(part, "weights", ())}
         attributes = ((name, item) for name, item in _attributes(value) if id(item) not in within)
-        found = [*declared, *_layers(value), *attributes]
+        found = [*_layers(value), *attributes, *declared]
     yield from ((name, child) for name, child in found if is_trackable(child))
 
 
