@@ -9,6 +9,7 @@ import tfray as tf
 
 keras = tf.keras
 layers = keras.layers
+K = keras.backend
 
 GRADIENT = np.array([[1.0, -2.0], [0.5, 4.0]], np.float32)
 
@@ -172,3 +173,19 @@ def test_an_optimizer_may_call_the_methods_of_another(kind):
             expected, found = session.run([plain, around])
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert not np.array_equal(found, np.ones((2, 2)))
+
+
+def test_a_hyperparameter_may_have_another_name_than_its_argument():
+    """So it is told by the program alone, as in TensorFlow."""
+
+    class Named(keras.optimizers.Optimizer):
+        def __init__(self, share=0.25, name="Named", **kwargs):
+            super().__init__(name, **kwargs)
+            self._set_hyper("share_of_weights", share)
+
+        def get_config(self):
+            return {**super().get_config(), "share": self._serialize_hyperparameter("share_of_weights")}
+
+    again = Named.from_config(Named(0.5).get_config())
+    assert again.get_config()["share"] == 0.5 and "share_of_weights" not in again.get_config()
+    assert K.get_value(again.share_of_weights) == 0.5

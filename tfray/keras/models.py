@@ -85,7 +85,7 @@ class Model(Trainable, Layer):
         self.__calls: list[Call] = []
         self.__order: list[Any] = []
         self.__single, self.__made_first = True, False
-        self.__checkpoint = saving.ModelCheckpoint(self)
+        self.__checkpoint = saving.WeightsCheckpoint(self)
         self.__awaited: saving.WeightsStatus | None = None
         if inputs is not None:
             self._connect_tensors(inputs, outputs)

@@ -148,7 +148,8 @@ class Optimizer(Described):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal optimizer, with the hyperparameters of now."""
-        of_now = {name: self._serialize_hyperparameter(name) for name in self._hyper}
+        known = {"learning_rate", "decay", *self._known_arguments()}  # others are the program's to tell
+        of_now = {name: self._serialize_hyperparameter(name) for name in self._hyper if name in known}
         config = {**super().get_config(), **of_now}
         config.pop("lr", None)
         return {**config, "name": self._name}

@@ -102,7 +102,7 @@ def is_checkpoint(path: str) -> bool:
     return os.path.exists(f"{path}.index")
 
 
-class ModelCheckpoint(Checkpoint):
+class WeightsCheckpoint(Checkpoint):
     """The weights of a model and the variables of its optimizer, as `tf.train.Checkpoint` saves what an object holds.
 
     Args:
@@ -143,9 +143,9 @@ class WeightsStatus(CheckpointLoadStatus):
     Variables that are made later, as those of an optimizer are by the first step, get their values then.
     """
 
-    _checkpoint: ModelCheckpoint
+    _checkpoint: WeightsCheckpoint
 
-    def __init__(self, checkpoint: ModelCheckpoint, path: str) -> None:
+    def __init__(self, checkpoint: WeightsCheckpoint, path: str) -> None:
         super().__init__(checkpoint, path)
         self._restored: set[str] = set()
 
