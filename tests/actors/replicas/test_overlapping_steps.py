@@ -20,7 +20,7 @@ from tfray.library.inspect.step_spans import spans_of, stats_of
 pytestmark = pytest.mark.ray
 
 WIDTH, LAYERS, BATCH = 520, 3, 8
-PS, WORKER = "/job:ps/task:0/device:CPU:0", "/job:worker/task:0/device:CPU:0"
+PS, WORKER = (f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker"))
 TENSOR_BYTES = WIDTH * WIDTH * 4
 """More than a mebibyte: such tensors cross the network over streams."""
 
