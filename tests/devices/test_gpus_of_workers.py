@@ -115,7 +115,7 @@ def test_a_worker_computes_on_both_of_its_gpus():
     scaling = {"workers": 1, "parameter_servers": 2}
     result = train({"trace_steps": [4]}, towers, gpus_per_worker=2, **scaling)
     check_same(result, train(None, towers, **scaling))
-    worker = "/job:worker/task:0/device:"
+    worker = "/job:worker/replica:0/task:0/device:"
     assert places(result)["MatMul"] == {f"{worker}GPU:0", f"{worker}GPU:1"}
 
 
