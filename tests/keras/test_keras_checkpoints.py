@@ -84,6 +84,9 @@ def test_weights_without_a_value_stay_with_a_warning(tmp_path, caplog):
     np.testing.assert_array_equal(whole.layers[1].get_weights()[0], head)
     assert "has no value of layer_with_weights-1/bias/" in caplog.text
     assert "layer_with_weights-1/kernel/" in caplog.text
+    whole.compile("adam", "mse")
+    whole.fit(np.ones([2, 2]), np.ones([2, 1]), verbose=0)
+    assert caplog.text.count("has no value of") == 1
 
 
 def test_weights_of_another_model_change_nothing(tmp_path):

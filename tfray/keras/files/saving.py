@@ -156,7 +156,8 @@ class WeightsStatus(CheckpointLoadStatus):
             self._check_shapes(new)
             self._checkpoint._saver_of(new).restore(get_session(), str(self._path))
             own = {saveable_of(variable) for variable in self._checkpoint._model.variables}
-            if left := sorted(name for name, value in missing.items() if value in own):
+            left = sorted(name for name, value in missing.items() if value in own)
+            if left and not self._restored:  # it is said once
                 logging.warning("checkpoint %r has no value of %s, which stay as they are", self._path, ", ".join(left))
         self._restored |= new.keys()
         return bool(self._tensors - self._restored)
