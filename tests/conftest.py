@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import signal
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,8 +42,17 @@ FAST_HEALTH_CHECKS = {
 """With these Ray notices in two seconds that a node is gone."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put tests that stop Ray behind the others: to start it again takes as long as many of them."""
+    """Thin out long tables, and put tests that stop Ray last: to start it again takes as long as many of them."""
+    rows = Counter()
+    for item in items:
+        marker = item.get_closest_marker("rows")
+        if marker is not None:
+            test = (item.parent, item.originalname)
+            if rows[test] % marker.kwargs["every"]:
+                item.add_marker("slow")
+            rows[test] += 1
     items.sort(key=lambda item: [fixture in item.fixturenames for fixture in ("ray_nodes", "ray_stopped")])
 
 

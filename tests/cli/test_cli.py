@@ -230,6 +230,7 @@ def test_interruption_keeps_the_history_so_far(program):
     assert not (program / "v.npz").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Workers and parameter servers",
     "A run ends, is interrupted, or fails.",
@@ -237,7 +238,7 @@ def test_interruption_keeps_the_history_so_far(program):
     promise="No process and no processor of Ray stays taken.",
 )
 @pytest.mark.ray
-@pytest.mark.parametrize("when", [pytest.param("starting", marks=pytest.mark.slow), "training"])
+@pytest.mark.parametrize("when", [pytest.param("starting"), "training"])
 def test_interruption_on_ray_leaves_no_process(program, when):
     pytest.importorskip("ray")
     arguments = ["--address", "local", "--workers", "2", "--cpus-per-worker", "0.5", "--json", "h.json"]
@@ -279,6 +280,7 @@ def test_a_program_takes_the_options_itself():
     assert "Fit a plane." in in_a_process("script.py", "--help").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_local, program):
     address = ray_local.get_runtime_context().gcs_address

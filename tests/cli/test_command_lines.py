@@ -294,6 +294,7 @@ def test_checks_of_outputs_leave_no_file_behind(folder):
     assert (folder / "kept.json").read_text() == "kept" and os.listdir(folder / "new") == []
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.fault(
     "Command line",
     "An output cannot be written at the end of a run.",

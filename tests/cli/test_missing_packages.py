@@ -84,6 +84,7 @@ def test_without_ray_everything_runs_in_this_process(python):
     ]
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.fault(
     "Command line",
     "Ray or another package is not installed.",
@@ -110,6 +111,7 @@ def test_a_package_that_is_missing_is_one_line_with_the_remedy(python, missing, 
     assert remedy in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.fault(
     "Command line",
     "Ctrl-C while a command starts.",

@@ -15,6 +15,7 @@ from tfray.estimator.canned import optimizer_of
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "estimators.json").read_text())["cases"]
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_they_are_those_of_tensorflow(name, tmp_path):
     wanted, found = GOLDEN[name], estimator_cases.run(tf, name, tmp_path)

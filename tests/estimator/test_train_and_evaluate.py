@@ -160,6 +160,7 @@ def test_replicas_train_one_model_function(ray_local, tmp_path):
     assert results["global_step"] == 60 and results["loss"] < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_replicas_take_canned_estimators_and_sparse_features(ray_local, tmp_path):
     words = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b", "c"])

@@ -88,6 +88,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize(("kind", "shape"), CASES)
 def test_what_is_written_for_tensorflow_computes_the_same(kind, shape):
     x = tf.placeholder(tf.float32, shape, name="x")

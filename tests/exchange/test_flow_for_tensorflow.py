@@ -270,6 +270,7 @@ def written_again(golden):
     return to_tensorflow(graph)
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("name", [name for name, golden in GRAPHS.items() if b"TensorArrayGrad" in golden.graph])
 def test_imported_graphs_go_out_and_come_in_again(name):
     golden = GRAPHS[name]

@@ -33,6 +33,7 @@ def check(found, wanted):
         np.testing.assert_allclose(found, wanted, 1e-5, 1e-5)
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("name", each())
 def test_written_graphs_compute_the_same(name):
     definition = GraphDef.FromString(written(name).SerializeToString())

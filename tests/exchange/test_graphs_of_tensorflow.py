@@ -16,6 +16,7 @@ from tfray.exchange import from_tensorflow
 from tfray.formats.graph_proto import AttrValue, GraphDef
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("name", each())
 def test_results_are_equal(name):
     case = CASES[name]

@@ -13,6 +13,7 @@ GRAPHS = read_golden_graphs(GOLDEN / "control_flow.npz.xz")
 MESSAGES = {name: GraphDef.FromString(golden.graph) for name, golden in GRAPHS.items()}
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_results_are_equal(name):
     golden = GRAPHS[name]

@@ -123,6 +123,7 @@ def test_a_meta_graph_lacks_an_input_too(session):
     assert session.run("product:0") == 15
 
 
+@pytest.mark.rows(every=4)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_control_flow_of_tensorflow_takes_what_is_given(name):
     golden = GRAPHS[name]

@@ -57,7 +57,7 @@ def test_everything_survives():
         assert [t.dtype for t in copy.outputs] == [t.dtype for t in op.outputs]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(programs(devices=3, stateful=True))
 def test_random_graphs_survive(program):
     again = round_trip(program.graph)

@@ -71,7 +71,7 @@ def filled(model):
     ("name", "settings", "expected"),
     [
         ("MobileNet", {"alpha": 0.25}, [0.27951, 0.14816, 0.1182, 0.45412]),
-        ("MobileNetV2", {"alpha": 0.35}, [0.00009, 0.56378, 0.00027, 0.43586]),
+        pytest.param("MobileNetV2", {"alpha": 0.35}, [0.00009, 0.56378, 0.00027, 0.43586], marks=pytest.mark.slow),
     ],
 )
 def test_predictions(tmp_path, name, settings, expected):

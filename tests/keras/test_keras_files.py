@@ -138,6 +138,7 @@ def data(model):
     return x, random.normal(size=(12, 2)).astype(np.float32)
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize("new_graph", [True, False])
 @pytest.mark.parametrize("build", MODELS)
 def test_a_loaded_model_predicts_as_the_saved_one(tmp_path, build, new_graph):
@@ -484,6 +485,7 @@ def test_more_names_than_one_attribute_takes(tmp_path):
 # -- whole models of Keras ---------------------------------------------------------------------------------
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize("version", [1, 3])
 @pytest.mark.parametrize("name", ["stack", "branches"])
 def test_whole_models_of_keras_predict_and_train_on(tmp_path, name, version):

@@ -223,6 +223,7 @@ def test_a_mask_may_be_given_by_name():
     np.testing.assert_allclose(K.get_value(outputs), wanted, atol=1e-5)
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize("mode", ["concat", "sum", "ave", "mul", None])
 @pytest.mark.parametrize("sequences", [False, True])
 def test_both_directions(mode, sequences):

@@ -217,6 +217,7 @@ def gradient_dtypes(sample: OpSample) -> list[DType | None]:
     return [dtype for dtype in swept if dtype in (None, dtypes.float64, dtypes.complex128)]
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
 def test_gradient_in_other_dtypes_and_with_unknown_shapes(sample: OpSample):
     swept = [dtype for dtype in sample.swept_dtypes() if dtype is not None and dtype.is_floating]

@@ -185,6 +185,7 @@ def with_known_weights(folder):
         tf.train.Saver().save(session, f"{folder}/model.ckpt", global_step=1)
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize("case", SEQUENCE_MODELS)
 def test_sequences(case, tmp_path):
     (problem, kind, labels, more, settings), expected, predictions, trained = SEQUENCE_MODELS[case]

@@ -97,7 +97,8 @@ def let_go(process):
 # -- the command ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["executor", pytest.param("mlp", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["executor", "mlp"])
 def test_measures_every_case(tmp_path, name):
     result = bench(name, "--quick", "--json", str(tmp_path / "lines"))
     assert result.returncode == 0, result.stderr
@@ -156,6 +157,7 @@ SECONDS = ("table_adagrad", "language_model_full", "autoencoder")
 """Cases that take seconds even for one step."""
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize(
     "name, case",
     [

@@ -158,6 +158,7 @@ def test_a_model_without_its_program_learns_on(tmp_path, digits_of_tensorflow):
     assert 0.2 < found["history"][0]["accuracy"] < 0.7 and found["test"]["accuracy"] > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_meta_graph_of_tensorflow_is_trained_on_a_cluster(tmp_path, digits_of_tensorflow, ray_local):
     """Two replicas, with its variables on two parameter servers, take the steps that one process takes."""

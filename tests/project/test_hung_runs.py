@@ -118,6 +118,7 @@ def run(folder, tests, *arguments, timeout=1, hung_after=2, run_timeout=0):
         return output.read(), process.returncode
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize(
     ("tests", "says"),
     [
@@ -211,9 +212,10 @@ def test_a_worker_that_hangs_is_a_failed_test(tmp_path, tests):
     assert re.search(r"1 failed, [45] passed", output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tests",
-    [pytest.param(AT_EXIT, id="at exit"), pytest.param(IN_A_THREAD, id="in a thread", marks=pytest.mark.slow)],
+    [pytest.param(AT_EXIT, id="at exit"), pytest.param(IN_A_THREAD, id="in a thread")],
 )
 def test_a_worker_that_hangs_at_its_end_does_not_hold_up_the_run(tmp_path, tests):
     for limit in (1, 10, 30):  # on a busy machine the run may not end in time either

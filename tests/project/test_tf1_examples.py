@@ -64,6 +64,7 @@ def test_a_program_runs_as_it_is(script, tmp_path):
     assert low <= float(re.findall(pattern, run(script, arguments, tmp_path))[-1]) <= high
 
 
+@pytest.mark.slow
 def test_a_program_goes_on_from_its_checkpoint(tmp_path):
     assert "trained 30 steps" in run("monitored_training", ["--max_steps", "30"], tmp_path)
     printed = run("monitored_training", ["--max_steps", "50"], tmp_path)
@@ -79,6 +80,7 @@ def test_what_the_projector_finds(tmp_path):
     assert len((tmp_path / "word2vec_logs" / "metadata.tsv").read_text().splitlines()) == len(table)
 
 
+@pytest.mark.slow
 def test_flags_choose_the_tasks(tmp_path):
     printed = run("multi_task", ["--steps=5", "--tasks=odd", "--noshuffle"], tmp_path)
     assert "odd accuracy" in printed and "digit accuracy" not in printed

@@ -132,6 +132,7 @@ def test_a_loop_ends_at_the_timeout_of_its_session_and_is_named():
         assert isinstance(error, DeadlineExceededError) and "endless" in str(error)
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.fault(
     "Steps",
     "A session is closed while other threads run its steps.",

@@ -26,7 +26,7 @@ from tfray.runtime.codegen import SEGMENT
 from tfray.runtime.plan import MAX_SPECIALIZATIONS
 from tfray.runtime.rendezvous import Mailbox
 
-RANDOM = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+RANDOM = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 L0 = tf.GraphOptions(tf.OptimizerOptions(tf.OptimizerOptions.L0))
 CONFIGS = {
     "one device": tf.ConfigProto(),

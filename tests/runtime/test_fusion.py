@@ -97,6 +97,7 @@ def test_rows_of_different_lengths_do_not_mix():
           lines=array(2, 30), first=array(3, 16, 32, 1, 1), second=array(4, 16, 32, 20, 1))  # fmt: skip
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("axis", [0, 1, [0, 1], None])
 @pytest.mark.parametrize("reduce", [tf.reduce_max, tf.reduce_mean, tf.reduce_sum, tf.reduce_prod])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float16])
@@ -183,7 +184,7 @@ UNARY = (tf.tanh, tf.exp, tf.abs, tf.negative, tf.sigmoid, tf.nn.relu, tf.square
 BINARY = (tf.add, tf.subtract, tf.multiply, tf.maximum, tf.squared_difference)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_random_programs(data):
     with tf.Graph().as_default():

@@ -25,8 +25,9 @@ with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.1)}, address="local") as clu
 """
 
 
+@pytest.mark.slow
 @pytest.mark.ray
-@pytest.mark.parametrize(("given", "niceness"), [(None, os.nice(0)), pytest.param("7", 7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("given", "niceness"), [(None, os.nice(0)), pytest.param("7", 7)])
 def test_actors_have_the_priority_of_other_programs(tmp_path, given, niceness):
     """Ray lets them wait while others compute, unless it is told otherwise. Whoever has told it is heard."""
     environment = NO_MODE | {"PYTHONPATH": str(ROOT)} | ({} if given is None else {"RAY_worker_niceness": given})

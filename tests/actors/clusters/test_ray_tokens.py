@@ -99,6 +99,7 @@ def seconds_of(function):
     return time.monotonic() - started
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Machines and networks",
     "The Ray cluster asks for a token.",
@@ -106,10 +107,8 @@ def seconds_of(function):
     promise="A refusal ends the attempt at once, and a cluster that is joined is always named.",
 )
 @pytest.mark.ray
-@pytest.mark.parametrize("mode", [{}, pytest.param({"RAY_AUTH_MODE": "token"}, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "source", ["home", pytest.param("RAY_AUTH_TOKEN", marks=pytest.mark.slow), "RAY_AUTH_TOKEN_PATH"]
-)
+@pytest.mark.parametrize("mode", [{}, pytest.param({"RAY_AUTH_MODE": "token"})])
+@pytest.mark.parametrize("source", ["home", pytest.param("RAY_AUTH_TOKEN"), "RAY_AUTH_TOKEN_PATH"])
 def test_the_token_is_shown_wherever_it_lies(head, tmp_path, mode, source):
     address, home = head
     found = {
@@ -124,6 +123,7 @@ def test_the_token_is_shown_wherever_it_lies(head, tmp_path, mode, source):
     assert told[0].endswith(f":{address.rpartition(':')[2]}: 1 node, 1 CPUs")
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Machines and networks",
     "The Ray cluster asks for a token.",

@@ -87,13 +87,14 @@ def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
     assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Workers and parameter servers",
     "A worker stands still: its process is frozen.",
     happens="Backup and asynchronous runs go on without it, as if it were slow.",
     promise="No save and no step waits for it.",
 )
-@pytest.mark.parametrize("frozen", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("frozen", [0, pytest.param(2)])
 def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
     ray_local, tmp_path, freeze, frozen, monkeypatch, capfd
 ):
@@ -242,6 +243,7 @@ def test_a_peer_that_takes_nothing_is_given_up(monkeypatch):
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Machines and networks",
     "A machine is cut off from the network.",

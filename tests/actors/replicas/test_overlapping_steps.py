@@ -111,6 +111,7 @@ def test_parameters_travel_while_gradients_of_the_step_before_do(far_nodes):
         assert min(sent) < max(updates), "parameters left before all updates of the step before were made"
 
 
+@pytest.mark.slow
 def test_a_worker_computes_the_next_step_while_gradients_of_the_last_one_travel(far_nodes):
     """Those of the first layers overtake the others: with them the next step begins, unless the machine is busy."""
     nodes = far_nodes(1, 8 * TENSOR_BYTES)

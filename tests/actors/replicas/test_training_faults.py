@@ -122,6 +122,7 @@ def test_all_workers_die_at_once_and_come_back(ray_local, tmp_path, mode):
     assert result.variables["global_step"] == 40
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Workers and parameter servers",
     "Workers die more often than `max_worker_restarts` allows, and none is left.",
@@ -154,7 +155,8 @@ def test_all_workers_die_in_an_undecided_step_and_none_comes_back(ray_local, tmp
         made.fit()
 
 
-@pytest.mark.parametrize("first_death", [0, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("first_death", [0, pytest.param(10)])
 def test_a_worker_that_dies_while_it_joins(ray_local, tmp_path, first_death):
     """One of the first workers, or a replacement, dies over what it is given to compute; the next one is well."""
     barrier = Barrier(tmp_path)
@@ -192,7 +194,8 @@ def test_a_worker_that_dies_while_it_joins(ray_local, tmp_path, first_death):
         assert result.history[-1].members == (0, 1)
 
 
-@pytest.mark.parametrize("mode", [pytest.param("sync", marks=pytest.mark.slow), "async"])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [pytest.param("sync"), "async"])
 def test_a_worker_that_dies_in_the_last_step(ray_local, tmp_path, mode):
     """What is left to do needs the shards only."""
     result = tf.train.Trainer(

@@ -18,6 +18,7 @@ def _size(variables):
     return sum(math.prod(variable.shape.as_list()) for variable in variables)
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize(
     ("network", "scope", "parameters", "shape", "names"),
     [  # parameters: what the papers' authors, Caffe's and slim's models have

@@ -404,6 +404,7 @@ def test_a_local_cluster_shares_variables(ray_local):
             server.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_local_cluster_starts_a_ray_when_there_is_none(tmp_path):
     program = (

@@ -282,6 +282,7 @@ def elements_like(array):
     return np.stack([array, np.roll(array, 1), array])
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("op", [op for op in SAMPLES if has_rule(op)])
 def test_every_operation_with_a_rule_works_on_many_elements(op):
     together = sum(map(compare, SAMPLES[op]))

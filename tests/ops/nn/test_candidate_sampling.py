@@ -175,6 +175,7 @@ def expected_softmax(num_true, remove):
     return -np.sum(z * np.where(z > 0, x - np.log(np.sum(np.exp(x), 1, keepdims=True)), 0), 1)
 
 
+@pytest.mark.rows(every=4)
 @pytest.mark.parametrize("num_true", [1, 2])
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize(

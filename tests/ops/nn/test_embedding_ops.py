@@ -25,6 +25,7 @@ def shards_of(table, count, strategy):
     return [table[i::count] for i in range(count)] if strategy == "mod" else np.array_split(table, count)
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize("make", [Variable, constant])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("ids", [[3, 0, 3, 9], [[1, 2], [8, 7]], [], 5])

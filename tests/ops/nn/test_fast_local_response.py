@@ -20,6 +20,7 @@ def computed(x, radius=5, beta=0.75, dtype=np.float32):
         return session.run([y, tf.gradients(y, images, d_y)[0]], {images: x, d_y: d_value})
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("beta", [0.75, 0.5, 1, 0, 0.6, -0.3])
 @pytest.mark.parametrize(("channels", "radius"), [(64, 5), (3, 5), (17, 1), (100, 0), (1, 2), (48, 20)])
 def test_equals_double_precision(channels, radius, beta):

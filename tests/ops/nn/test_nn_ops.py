@@ -79,6 +79,7 @@ LARGE: list[tuple[Any, Any, int, int, str]] = [
 ]
 
 
+@pytest.mark.rows(every=3)
 @pytest.mark.parametrize("path", ["numpy", "fast", "gpu"])
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize(("images", "filters", "stride", "dilation", "padding"), LARGE)

@@ -231,6 +231,7 @@ def test_checks_change_nothing_that_is_finite():
         assert_same(fit(model, bad_gradients="skip", steps=5), fit(model, steps=5), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_replica_of_bad_gradients_does_not_count(ray_local):
     """The bad example is one of replica 0's."""

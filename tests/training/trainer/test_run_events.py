@@ -63,6 +63,7 @@ def test_a_replica_whose_input_ends_first_is_told_at_once_logged_and_counted(ray
     assert [(event.step, event.log_message.message) for event in logged] == [(6, line)]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Input",
     "The input of one replica ends before that of the others.",
@@ -70,7 +71,7 @@ def test_a_replica_whose_input_ends_first_is_told_at_once_logged_and_counted(ray
     promise="No part of the data is left out in silence.",
 )
 @ray
-@pytest.mark.parametrize("has_folder", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("has_folder", [True, pytest.param(False)])
 def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp_path, has_folder):
     folder = tmp_path if has_folder else None
     made = trainer(scaling(3), unequal(), steps=1000, on_lost_data="stop", checkpoint_dir=folder)
@@ -81,6 +82,7 @@ def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp
         assert 6 <= tf.train.load_variable(tf.train.latest_checkpoint(tmp_path), "global_step") <= 8
 
 
+@pytest.mark.slow
 @ray
 @pytest.mark.parametrize(
     ("scale", "input_fn"),
@@ -91,7 +93,7 @@ def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp
             marks=pytest.mark.slow,
         ),
         (scaling((2, 3)), tf.train.array_input(*classification_data(), batch_size=24, epochs=1)),
-        pytest.param(scaling(2, mode="async"), unequal(replica=0, steps=3), marks=pytest.mark.slow),
+        pytest.param(scaling(2, mode="async"), unequal(replica=0, steps=3)),
     ],
     ids=["sync", "elastic", "async"],
 )
@@ -151,6 +153,7 @@ def killing(ray_local, clusters, device, at=3):
     return on_step
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Workers and parameter servers",
     "A worker dies and is not replaced, and others train on.",
@@ -158,7 +161,7 @@ def killing(ray_local, clusters, device, at=3):
     promise="No part of the data is left out in silence.",
 )
 @ray
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async")])
 def test_a_worker_that_is_not_replaced_loses_its_share(ray_local, lines, clusters, mode):
     strike = killing(ray_local, clusters, "/job:worker/task:1/device:CPU:0")
     result = trainer(scaling(3, mode=mode), steps=60, max_worker_restarts=0, on_step=strike).fit()

@@ -281,6 +281,7 @@ def test_a_run_with_standbys_keeps_its_number(ray_local, tmp_path):
     assert_each_step_once(result, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_what_a_program_puts_on_a_parameter_server_is_refused(ray_local):
     def model_fn(features, labels):

@@ -66,6 +66,7 @@ def loss_of_dense(variables):
 # -- the same as in one process ------------------------------------------------------------------------
 
 
+@pytest.mark.rows(every=2)
 @pytest.mark.parametrize(
     ("model", "optimizer", "workers", "shards"),
     [

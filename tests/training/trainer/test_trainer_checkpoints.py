@@ -606,6 +606,7 @@ def test_a_cluster_goes_back_from_a_damaged_checkpoint(ray_local, uninterrupted,
     assert_same(resumed, uninterrupted)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_run_goes_on_with_other_numbers_of_actors(ray_local, tmp_path):
     data = tf.train.array_input(*classification_data(), batch_size=24, shuffle_seed=1)
