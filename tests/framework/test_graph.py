@@ -131,7 +131,7 @@ def test_elements_of_another_graph_are_refused():
 # -- default graphs ------------------------------------------------------------------------------------
 
 
-def test_default_graphs_nest_and_are_per_thread():
+def testdefault_graphs_nest_and_are_per_thread():
     root, inner = tf.get_default_graph(), tf.Graph()
     seen = []
     with inner.as_default():
@@ -155,9 +155,9 @@ def test_scopes_left_in_the_wrong_order_are_noticed():
         first.__exit__(None, None, None)
     second.__exit__(None, None, None)
     tf.get_default_graph()  # only the first is left
-    from tfray.framework.graph import _default_graphs
+    from tfray.framework.default_stack import default_graphs
 
-    _default_graphs.items.clear()
+    default_graphs.items.clear()
 
 
 def test_a_finalized_graph_refuses_operations():

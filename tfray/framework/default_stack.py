@@ -25,9 +25,14 @@ class DefaultStack(threading.local):
         try:
             yield item
         finally:
-            if not self.items or self.items[-1] is not item:
-                raise RuntimeError("default graphs and sessions must be left in the reverse order of entering")
-            self.items.pop()
+            if self.items:  # nobody has cleared it meanwhile
+                if self.items[-1] is not item:
+                    raise RuntimeError("default graphs and sessions must be left in the reverse order of entering")
+                self.items.pop()
+
+    def clear(self) -> None:
+        """Leave all blocks of this thread: within them, what is the default outside is so from now on."""
+        self.items.clear()
 
     def top(self) -> Any | None:
         """The innermost default, or None."""
@@ -40,6 +45,7 @@ class ThreadScope(threading.local):
     name = ""
 
 
+default_graphs = DefaultStack()
 _default_sessions = DefaultStack()
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import default_stack, dtypes, op_def, tensor_operators
 from tfray.framework.call_site import frame_of, user_site
-from tfray.framework.default_stack import ControlScope, DefaultStack, controls_for, made_under, session_or_default
+from tfray.framework.default_stack import ControlScope, controls_for, default_graphs, made_under, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
@@ -411,7 +411,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
 
     def as_default(self) -> Any:
         """Context manager under which new operations go to this graph."""
-        return _default_graphs.activate(self)
+        return default_graphs.activate(self)
 
     # -- growing ---------------------------------------------------------------------------------
 
@@ -769,13 +769,12 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
 
 # -- the default graph ---------------------------------------------------------------------------------
 
-_default_graphs = DefaultStack()
 _global_graph = Graph()
 
 
 def get_default_graph() -> Graph:
     """The graph to which new operations go: that of the innermost ``as_default`` of this thread."""
-    graph: Graph = _default_graphs.top() or _global_graph
+    graph: Graph = default_graphs.top() or _global_graph
     return graph
 
 
@@ -786,7 +785,7 @@ def reset_default_graph() -> None:
         RuntimeError: Called inside a ``with graph.as_default()`` block.
     """
     global _global_graph
-    if _default_graphs.top() is not None:
+    if default_graphs.top() is not None:
         raise RuntimeError("reset_default_graph cannot be called inside `with graph.as_default()`")
     _global_graph = Graph()
 

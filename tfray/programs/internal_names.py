@@ -206,9 +206,10 @@ def internal_convert_to_tensor(
     name: str | None = None,
     as_ref: bool = False,
     preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
     **_unused: Any,
 ) -> Tensor:
-    """`tf.convert_to_tensor`, for functions of `tf.register_tensor_conversion_function` to call.
+    """`tf.convert_to_tensor` with the arguments that functions of `tf.register_tensor_conversion_function` are given.
 
     Args:
         value: As there.
@@ -216,9 +217,13 @@ def internal_convert_to_tensor(
         name: Likewise.
         as_ref: Not used: what is given is read.
         preferred_dtype: As there.
+        dtype_hint: Likewise.
         **_unused: Accepted for TensorFlow 1's sake.
+
+    Returns:
+        The tensor.
     """
-    return convert_to_tensor(value, dtype, name, preferred_dtype)
+    return convert_to_tensor(value, dtype, name, preferred_dtype, dtype_hint)
 
 
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:

@@ -322,6 +322,14 @@ def test_variables_live_as_long_as_the_test():
     assert not run(body).failures
 
 
+def test_a_test_begins_with_an_empty_graph_wherever_its_set_up_is_called():
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0)
+        tf.test.TestCase().setUp()
+        assert tf.get_default_graph() is not graph and not tf.get_default_graph().get_operations()
+    assert tf.get_default_graph() is not graph
+
+
 def test_a_test_may_have_helpers_of_any_name():
     own = {*vars(tf.test.TestCase), *vars(tf.test.TestCase()).keys() - vars(unittest.TestCase()).keys()}
     unittests = ("_class", "__", "_TestCase__")

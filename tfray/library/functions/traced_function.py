@@ -604,7 +604,8 @@ class DefinedFunction:
                     d_inputs = self._grad_func(*inputs, *d_results)
                 else:
                     assert self.python_grad_func is not None
-                    d_inputs = self.python_grad_func(_CallOp(inputs, results), *d_results)
+                    # What it differentiates may lead to the tensors that were given, past the ones in here.
+                    d_inputs = self.python_grad_func(_CallOp(tensors, results), *d_results)
                 d_inputs = list(d_inputs) if isinstance(d_inputs, (list, tuple)) else [d_inputs]
                 return (d_inputs, [None for _ in variables]) if variables else d_inputs
 

@@ -19,6 +19,7 @@ from absl.testing import absltest
 from tfray.config import ConfigProto
 from tfray.errors import OpError
 from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.framework.default_stack import default_graphs
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Tensor, get_default_session, reset_default_graph
 from tfray.framework.op_def import Array
@@ -50,6 +51,7 @@ class TestCase(absltest.TestCase):
         random.seed(_SEED)
         np.random.seed(_SEED)
         if get_default_session() is None:
+            default_graphs.clear()  # a test that failed may have left one
             reset_default_graph()
         set_random_seed(_SEED)
 
