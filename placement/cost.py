@@ -25,7 +25,7 @@ _FREE: Final = frozenset(
     {
         "Const",
         "Variable",
-        "ReadVariable",
+        "ReadVariableOp",
         "Placeholder",
         "NoOp",
         "Identity",

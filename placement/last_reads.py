@@ -55,7 +55,7 @@ def _copied(tensor: Tensor) -> list[Operation]:
 def _read_of(tensor: Tensor) -> Operation | None:
     """The operation that reads the variable whose value `tensor` is, as it is; None for anything else."""
     op = _copied(tensor)[-1]
-    return op if op.type == "ReadVariable" else None
+    return op if op.type == "ReadVariableOp" else None
 
 
 def _read_after(graph: Graph, read: Operation, updates: Sequence[Operation]) -> Tensor:

@@ -679,7 +679,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(f)(recomputed)
 
 
-_READS: Final = ("ReadVariable", "Identity")
+_READS: Final = ("ReadVariableOp", "Identity")
 
 
 def _variables_between(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:

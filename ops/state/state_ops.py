@@ -73,7 +73,7 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
         InvalidArgumentError: `ref` is neither.
     """
     if isinstance(ref, Tensor):
-        if ref.op.type == "ReadVariable":
+        if ref.op.type == "ReadVariableOp":
             ref = ref.op.inputs[0]
         if ref.op.type == "Variable":
             return ref, ref.op.attrs["dtype"], ref.op.attrs["shape"]
@@ -147,7 +147,7 @@ def _read_variable_gradient(op: Operation, d_value: Gradient) -> list[Any]:
 
 READ_VARIABLE = register(
     OpDef(
-        name="ReadVariable",
+        name="ReadVariableOp",
         inputs=("handle: resource",),
         outputs=("value: dtype",),
         attrs=("shape",),

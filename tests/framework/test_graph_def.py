@@ -371,6 +371,15 @@ def test_an_operation_goes_with_any_other_that_has_a_device():
     assert [op.device for op in ops] == ["", "/device:GPU:0", "/device:GPU:0"]
 
 
+def test_former_names_of_operation_types_are_read():
+    tf.identity(tf.Variable(2.0, name="v"), name="y")
+    plain = tf.get_default_graph().as_plain().to_plain()
+    read = next(node for node in plain["node"] if node["name"] == "v/read")
+    assert read["op"] == "ReadVariableOp"
+    read["op"] = "ReadVariable"
+    assert PlainGraph.from_plain(plain) == tf.get_default_graph().as_plain()
+
+
 def test_versions_of_graphs():
     graph = _message(("A", "NoOp", []))
     graph.versions.producer, graph.versions.min_consumer = 24, 12

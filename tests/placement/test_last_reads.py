@@ -92,7 +92,7 @@ def test_a_step_without_updates_reads_once():
         metadata = tf.RunMetadata()
         session.run([v, v, tf.identity(v)], options=tf.RunOptions(trace_level=3), run_metadata=metadata)
     ops = [node.timeline_label for device in metadata.step_stats.dev_stats for node in device.node_stats]
-    assert sum("ReadVariable" in label for label in ops) == 1
+    assert sum("ReadVariableOp" in label for label in ops) == 1
 
 
 def test_an_update_that_is_not_run_does_not_count(session):

@@ -89,7 +89,7 @@ def test_rows_are_served_and_the_table_stays(x):
     assert serving.feeds == [] and all(part.feeds == [] for part in step.shards)
     received = [op for op in step.replica.graph.get_operations() if op.type == "Recv"]
     assert [op.attrs["shape"].as_list() for op in received] == [[None, 4]]
-    assert not any(op.type == "ReadVariable" for part in step.shards for op in part.graph.get_operations())
+    assert not any(op.type == "ReadVariableOp" for part in step.shards for op in part.graph.get_operations())
     assert sorted(step.feeds) == [0, 1]
 
 

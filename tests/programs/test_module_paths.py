@@ -223,7 +223,7 @@ from tensorflow_estimator.python.estimator.export.export_output import EvalOutpu
 from tensorflow_estimator.python.estimator import model_fn
 import tensorflow.compat.v2 as tf2
 from tensorflow.python import ops, math_ops; tensor = ops.convert_to_tensor(1) + math_ops.add(1, 2)
-from tensorflow.python.framework import ops; tensor = ops.convert_to_tensor(1, None, "one", as_ref=False, dtype_hint=None)
+from tensorflow.python.framework import ops; tensor = ops.convert_to_tensor(1, None, "one", as_ref=False)
 from tensorflow.contrib.eager.python.tfe import run_test_in_graph_and_eager_modes
 """.strip().splitlines()
 

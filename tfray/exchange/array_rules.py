@@ -55,7 +55,7 @@ def _identity(node: Node) -> Sequence[Imported]:
         dtype, shape = behind(given.handle)
         if given.after is not None:
             node.controls.append(given.after)
-        return [node.make("ReadVariable", [given.handle], dtype=dtype, shape=shape).outputs[0]]
+        return [node.make("ReadVariableOp", [given.handle], dtype=dtype, shape=shape).outputs[0]]
     if isinstance(given, TensorArrayHandle) or node.value(given).dtype is dtypes.resource:
         node.make("NoOp", [])
         return [given]
@@ -67,7 +67,9 @@ def _identity(node: Node) -> Sequence[Imported]:
 def _gather_of_variable(node: Node) -> Sequence[Imported]:
     handle, indices = node.inputs
     dtype, shape = behind(handle)
-    return [node.make("GatherNd", [node.part("ReadVariable", [handle], dtype=dtype, shape=shape), indices]).outputs[0]]
+    return [
+        node.make("GatherNd", [node.part("ReadVariableOp", [handle], dtype=dtype, shape=shape), indices]).outputs[0]
+    ]
 
 
 @rule("DestroyResourceOp", "ControlTrigger", "StackCloseV2")

@@ -117,7 +117,6 @@ RULES: Final[dict[str, Rule]] = {
     "MaxPoolV2": Rule("MaxPool", known={"ksize": "ksize", "strides": "strides"}),
     "PlaceholderV2": Rule("Placeholder"),
     "PreventGradient": Rule("Identity"),
-    "ReadVariableOp": Rule("ReadVariable"),
     "ResourceCountUpTo": Rule("CountUpTo", attrs={"T": "dtype"}),
     "ReverseV2": Rule(known={"axis": "axis"}),
     "Roll": Rule(known={"axis": "axis"}, given={"backwards": False}),

@@ -117,7 +117,7 @@ class Node:
         dtype, shape = behind(given.handle)
         name = self.graph.unique_name(f"{self.name}/read")
         attrs = {"dtype": dtype, "shape": shape}
-        return self._create("ReadVariable", [given.handle], attrs, name, controls).outputs[0]
+        return self._create("ReadVariableOp", [given.handle], attrs, name, controls).outputs[0]
 
     def arg(self, name: str) -> list[Tensor]:
         """The tensors of an input of that name."""

@@ -99,7 +99,7 @@ def _given(path: str, by_name: Mapping[str, PlainNode]) -> str:
         joined = node.op == "StringJoin" and len(inputs) == 2 and not node.attr.get("separator")
         if node.op in ("Identity", "ShardedFilename") or (joined and _is_suffix(inputs[1], by_name)):
             path = inputs[0]
-        elif node.op == "ReadVariable":
+        elif node.op == "ReadVariableOp":
             assigned = [
                 each.input[1] for each in by_name.values() if each.op == "Assign" and each.input[0] == inputs[0]
             ]

@@ -146,9 +146,13 @@ def inlined(
     Raises:
         InvalidArgumentError: An output needs an input of the region that is not given.
     """
+    replaced_inputs = {tensor.op: outer for tensor, outer in given.items() if tensor.op.type == "RegionInput"}
     wanted = reachable_backward(
         [*(tensor.op for tensor in outputs if tensor not in given), *also],
-        lambda op: [*(tensor.op for tensor in op.inputs if tensor not in given), *op.control_inputs],
+        lambda op: [
+            *(tensor.op for tensor in op.inputs if tensor not in given),
+            *(control for control in op.control_inputs if control not in replaced_inputs),
+        ],
     )
     graph = get_default_graph()
     made_here = next((op.graph for op in wanted), None)
@@ -160,6 +164,7 @@ def inlined(
         ops = [op for op in candidates if op in wanted]
     nodes = [op.as_plain() for op in ops]
     replaced = {tensor.name: outer for tensor, outer in given.items()}
+    replaced.update((f"^{op.name}", outer) for op, outer in replaced_inputs.items())
     made = _Importer(graph, graph.unique_name(name) + "/", replaced, {node.name for node in nodes})
     for node in nodes:
         if node.op == "RegionInput":

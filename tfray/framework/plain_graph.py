@@ -56,6 +56,10 @@ def free_name(wanted: str, taken: Container[str]) -> str:
     return next(name for name in itertools.chain([wanted], numbered) if name not in taken)
 
 
+_FORMER_TYPES: Final = {"ReadVariable": "ReadVariableOp"}
+"""Names of operation types in graphs that earlier versions wrote."""
+
+
 @dataclass
 class PlainNode:
     """One operation.
@@ -108,7 +112,7 @@ class PlainNode:
     def _of_fields(cls, plain: Mapping[str, Any]) -> PlainNode:
         node = cls(
             name=plain["name"],
-            op=plain["op"],
+            op=_FORMER_TYPES.get(plain["op"], plain["op"]),
             input=list(plain["input"]),
             device=plain["device"],
             attr={key: _from_plain(value) for key, value in plain["attr"].items()},

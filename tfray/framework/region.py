@@ -149,12 +149,12 @@ class Region(Graph):
         self.inputs.remove(taken)
         own_handle = self.own(handle)
         dtype, shape = variable_behind(own_handle) or (value.dtype, value.shape)
-        taken.op.become("ReadVariable", [own_handle], {"dtype": dtype, "shape": shape})
+        taken.op.become("ReadVariableOp", [own_handle], {"dtype": dtype, "shape": shape})
         self._ops = {own_handle.op.name: own_handle.op, **self._ops}  # inputs stand before what takes them
         for op in taken.consumers():
             if op.control_inputs:
                 read = self.add_operation(
-                    "ReadVariable", [own_handle], taken.op.attrs, control_inputs=op.control_inputs
+                    "ReadVariableOp", [own_handle], taken.op.attrs, control_inputs=op.control_inputs
                 )
                 for index in (index for index, tensor in enumerate(op.inputs) if tensor is taken):
                     op._update_input(index, read.outputs[0])

@@ -55,7 +55,7 @@ def test_what_shards_send_unasked_needs_nothing_of_replicas_and_changes_nothing(
     sent = {key: REPLICA_DEVICE for part in parts.values() for key in ends(part, "Send")}
     assert ends(step.replica, "Recv").keys() == sent.keys()
     for part in parts.values():
-        assert {op.type for op in ops_of(part)} <= {"Variable", "ReadVariable", "Send"}
+        assert {op.type for op in ops_of(part)} <= {"Variable", "ReadVariableOp", "Send"}
 
 
 def test_shards_that_send_nothing_unasked_have_no_part_in_it():

@@ -276,3 +276,32 @@ def test_gradient_functions_of_defined_functions():
         np.testing.assert_allclose(value, expected, rtol=1e-5)
     with pytest.raises(ValueError, match="Gradient defined twice"):
         Defun(tf.float32, grad_func=slope, python_grad_func=lambda op, dy: dy)
+
+
+def test_a_gradient_function_may_wait_for_its_arguments():
+    @Defun()
+    def slope(a, dy):
+        with tf.control_dependencies([dy]):
+            return tf.gradients(a * a, a, dy)[0] * 2.0
+
+    x = tf.constant(X)
+    np.testing.assert_allclose(run(tf.gradients(Defun(grad_func=slope)(lambda a: a * a)(x), x)[0]), 4 * X)
+
+
+def test_a_python_gradient_function_goes_back_from_what_was_given():
+    """TensorFlow 1.15 gives 6 and 7: what the call was given leads on to `x`, and to the handle of the variable."""
+    x, weight = tf.constant(3.0), tf.Variable(2.0, name="weight")
+    product = x * weight
+    types = []
+
+    def gradient(op, dy):
+        a, read, result = op.inputs
+        types.append((read.op.type, read.op.inputs[0].name))
+        return 3.0 * tf.gradients(result, a, dy)[0], tf.constant(7.0), None
+
+    passed = Defun(tf.float32, tf.float32, tf.float32, python_grad_func=gradient)(lambda a, b, c: tf.identity(c))
+    found = tf.gradients(passed(x, weight, product), [x, weight])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(found) == [6.0, 7.0]
+    assert types == [("ReadVariableOp", "weight:0")]

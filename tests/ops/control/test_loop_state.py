@@ -143,7 +143,7 @@ def test_a_variable_that_no_turn_updates_is_read_before_the_loop():
     w, counter = tf.Variable(3.0), tf.Variable(0.0)
     loop = counted(lambda i, x: (x * w, tf.assign_add(counter, 1.0)), 4, 1.0)
     body = loop[0].op.inputs[0].op.attrs["body"]
-    assert [op.type for op in body.get_operations()].count("ReadVariable") == 0
+    assert [op.type for op in body.get_operations()].count("ReadVariableOp") == 0
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert session.run(loop)[1] == 81 and session.run(counter) == 4

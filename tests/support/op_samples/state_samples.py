@@ -21,7 +21,7 @@ TESTED_ELSEWHERE = {
             "GetSessionTensor",
             "IsVariableInitialized",
             "ReadOrDefault",
-            "ReadVariable",
+            "ReadVariableOp",
             "ResourceGather",
             "ScatterAdd",
             "ScatterDiv",

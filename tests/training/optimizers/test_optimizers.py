@@ -339,6 +339,37 @@ def test_rows_are_the_deriving_classs_business():
         assert sorted(session.run(optimizer.seen.indices)) == [1, 2], "each row once"
 
 
+class Halved(MomentumOptimizer):
+    """An optimizer that changes what every form of an update of another one does, in a condition too."""
+
+    def _apply_dense(self, grad, var):
+        return super()._apply_dense(0.5 * grad, var)
+
+    def _resource_apply_dense(self, grad, handle):
+        return super()._resource_apply_dense(0.5 * grad, handle)
+
+    def _apply_sparse(self, grad, var):
+        return super()._apply_sparse(IndexedSlices(0.5 * grad.values, grad.indices, grad.dense_shape), var)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad, handle, indices):
+        grad = tf.convert_to_tensor(IndexedSlices(grad, indices, tf.shape(handle)))
+        return tf.cond(grad[0, 0] > -1, lambda: super(Halved, self)._resource_apply_dense(0.5 * grad, handle), tf.no_op)
+
+
+def test_each_form_of_an_update_reaches_the_one_that_it_changes():
+    dense, table = Variable([1.0, 2.0]), Variable(np.zeros((3, 1), np.float32))
+    loss = math_ops.reduce_sum(dense) + math_ops.reduce_sum(sparse_state_ops.resource_gather(table, [2, 2]))
+    optimizer = Halved(1.0, 0.9)
+    train_op = optimizer.minimize(loss)
+    with tf.control_dependencies([train_op]):
+        again = optimizer._resource_apply_dense(tf.constant([2.0, 2.0]), dense)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(again)
+        np.testing.assert_allclose(session.run(dense), [1.0 - 0.5 - 1.45, 2.0 - 0.5 - 1.45], rtol=1e-5)
+        np.testing.assert_allclose(session.run(table)[:, 0], [0, 0, -1])
+
+
 class OwnRowsOfAdam(AdamOptimizer):
     """An optimizer that touches only the rows of a sparse gradient, as many programs have copied it."""
 

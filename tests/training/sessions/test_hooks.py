@@ -252,7 +252,7 @@ def test_tensors_are_logged(messages):
 def test_tensors_are_logged_at_the_end(messages):
     step, count = counting_model()
     run([tf.train.LoggingTensorHook([step.read_value()], at_end=True, formatter=lambda v: f"so {v}")], count, steps=3)
-    assert [message for message in messages() if message.startswith("so")] == ["so {'ReadVariable:0': np.int64(3)}"]
+    assert [message for message in messages() if message.startswith("so")] == ["so {'ReadVariableOp:0': np.int64(3)}"]
 
 
 def test_logging_takes_one_interval():

@@ -20,7 +20,7 @@ from tfray.ops.quantized.fake_quantization_ops import fake_quant_with_min_max_va
 _ACTIVATIONS: Final = ("Relu", "Relu6", "Identity")
 _RECTIFIERS: Final = ("Relu", "Relu6")
 _SUMS: Final = ("Add", "AddV2")
-_READS: Final = ("ReadVariable", "ReadVariableOp")
+_READS: Final = ("ReadVariableOp",)
 _TRANSPARENT: Final = ("Reshape", "Identity", "BatchToSpaceND", "SpaceToBatchND", "MaxPool", "Max")
 _DECAY: Final = 0.999
 

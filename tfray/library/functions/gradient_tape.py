@@ -314,9 +314,9 @@ def _seen_from_within(tensor: Tensor) -> Tensor:
 def _handle_behind(tensor: Tensor) -> Tensor | None:
     """The handle of the variable whose value `tensor` is, as it was read; None for anything else."""
     op = tensor.op
-    if op.type == "Identity" and op.inputs[0].op.type == "ReadVariable":  # what a variable has cached on a device
+    if op.type == "Identity" and op.inputs[0].op.type == "ReadVariableOp":  # what a variable has cached on a device
         op = op.inputs[0].op
-    if op.type == "ReadVariable":
+    if op.type == "ReadVariableOp":
         return _seen_from_within(op.inputs[0])
     return tensor if op.type == "Variable" else None
 

@@ -209,7 +209,7 @@ def _without_handles(node: PlainNode, known: Mapping[str, tuple[DType, TensorSha
     if any(isinstance(value, PlainRegion) for value in attrs.values()):
         return replace(node, attr=_with_regions(node, attrs, taken))
     dtype, shape = next(each for each in taken if each is not None)
-    if node.op in ("ReadVariable", "ReadOrDefault"):
+    if node.op in ("ReadVariableOp", "ReadOrDefault"):
         return replace(node, op="Identity", input=[inputs[0], *_controls(inputs)], attr={"T": dtype})
     if node.op == "ResourceGather":
         wanted = {"axis": 0, "batch_dims": 0, "T": dtype, "Tindices": attrs["Tindices"]}

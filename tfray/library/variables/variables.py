@@ -261,7 +261,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         self.initializer = graph.get_operation_by_name(prefix + variable_def.initializer_name)
         self._snapshot = graph.get_tensor_by_name(prefix + variable_def.snapshot_name)
         self._initial_value = graph.get_tensor_by_name(prefix + variable_def.initial_value_name)
-        if self._snapshot.op.type == "ReadVariable":
+        if self._snapshot.op.type == "ReadVariableOp":
             shared_reads(graph)[self._snapshot] = self.handle
         self._shape = self.handle.op.attrs["shape"]
         self.trainable = variable_def.trainable
@@ -535,12 +535,12 @@ def _guard_initial_value(value: Tensor) -> Tensor:
     All initializers run in one step, in any order: a plain read of another variable could come before its initializer.
     """
     ops = reachable_backward([value.op], _sources)
-    if not any(op.type == "ReadVariable" for op in ops):
+    if not any(op.type == "ReadVariableOp" for op in ops):
         return value
     known = _by_handle(value.graph)
     guarded: dict[Tensor, Tensor] = {}
     for op in topological_order(ops):
-        if op.type == "ReadVariable" and op.inputs[0] in known:
+        if op.type == "ReadVariableOp" and op.inputs[0] in known:
             guarded[op.outputs[0]] = known[op.inputs[0]].initialized_value()
         elif any(tensor in guarded for tensor in op.inputs):
             inputs = [guarded.get(tensor, tensor) for tensor in op.inputs]

@@ -341,7 +341,7 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any | None:
         """The variable that `_create_non_slot_variable` made in a graph, or None."""
-        return self._non_slots.get((name, graph or get_default_graph().root))
+        return self._non_slots.get((name, (graph or get_default_graph()).root))
 
     # -- what optimizers override ----------------------------------------------------------------
 
@@ -374,11 +374,11 @@ class Optimizer:
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         """As `_apply_dense`; `handle` is the variable. The one of the two that is defined is called."""
-        return self._apply_dense(grad, handle)
+        return _other_form(self, "_resource_apply_dense", "_apply_dense")(grad, handle)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         """Return the operation that updates `var` by the rows `grad`, whose indices are distinct."""
-        return self._resource_apply_sparse(grad.values, var, grad.indices)
+        return _other_form(self, "_apply_sparse", "_resource_apply_sparse")(grad.values, var, grad.indices)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Return the operation that updates `var` by the rows `grad`, in which indices may be repeated.
@@ -401,7 +401,8 @@ class Optimizer:
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """As `_apply_sparse_duplicate_indices`; `handle` is the variable."""
-        return self._apply_sparse_duplicate_indices(IndexedSlices(grad, indices, dense_shape(handle)), handle)
+        form = _other_form(self, "_resource_apply_sparse_duplicate_indices", "_apply_sparse_duplicate_indices")
+        return form(IndexedSlices(grad, indices, dense_shape(handle)), handle)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         """Return the operation `name_scope` that runs `update_ops`, and what is to follow them."""
@@ -440,6 +441,15 @@ def _by_handle(kind: type[Optimizer], method: str) -> bool:
     """
     first = next(each for each in kind.__mro__ if {method, f"_resource{method}"} & vars(each).keys())
     return method not in vars(first)
+
+
+def _other_form(optimizer: Optimizer, method: str, other: str) -> Any:
+    """The form `other` of `method`, whose definition in `Optimizer` calls it.
+
+    A class that defines `method` reaches that definition by ``super()``: then its own `other` form is not meant.
+    """
+    callers = [kind for kind in type(optimizer).__mro__ if kind is not Optimizer and method in vars(kind)]
+    return getattr(super(callers[-1], optimizer) if callers else optimizer, other)
 
 
 def deduplicated(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

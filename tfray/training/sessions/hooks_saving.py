@@ -113,7 +113,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def begin(self) -> None:
         self._sessions = 0
-        self._writer = FileWriterCache.get(self._folder)
+        self._summary_writer = FileWriterCache.get(self._folder)
         self._global_step = require_global_step("CheckpointSaverHook")
         for listener in self._listeners:
             listener.begin()
@@ -153,7 +153,7 @@ class CheckpointSaverHook(SessionRunHook):
         graph = get_default_graph()
         if self._save_graph_def:
             write_graph(graph, self._folder, "graph.pbtxt")
-        self._writer.add_graph(graph)
+        self._summary_writer.add_graph(graph)
 
     def _save(self, session: Any, step: int) -> bool:
         """Save a checkpoint; returns whether a listener asks to stop."""
@@ -165,7 +165,7 @@ class CheckpointSaverHook(SessionRunHook):
             self._timer.saved(time.monotonic() - started)
         logging.info("saved a checkpoint for step %d: %s", step, saved)
         log = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=str(saved or self._path))
-        self._writer.add_session_log(log, step)
+        self._summary_writer.add_session_log(log, step)
         answers = [listener.after_save(session, step) for listener in self._listeners]
         return any(answers)
 
@@ -220,12 +220,12 @@ class SummarySaverHook(SessionRunHook):
         self._summary_op = summary_op
         self._scaffold = scaffold
         self._output_dir = output_dir
-        self._writer = summary_writer
+        self._summary_writer = summary_writer
         self._timer = SecondOrStepTimer(save_secs, save_steps)
 
     def begin(self) -> None:
-        if self._writer is None and self._output_dir is not None:
-            self._writer = FileWriterCache.get(self._output_dir)
+        if self._summary_writer is None and self._output_dir is not None:
+            self._summary_writer = FileWriterCache.get(self._output_dir)
         self._next_step: int | None = None
         self._global_step = require_global_step("SummarySaverHook")
 
@@ -237,22 +237,22 @@ class SummarySaverHook(SessionRunHook):
         return SessionRunArgs(fetches)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if self._writer is None:
+        if self._summary_writer is None:
             return
         step = int(run_values.results["global_step"]) + 1
         if self._next_step is None or self._due:
             step = int(run_context.session.run(self._global_step))
         if self._next_step is None:
-            self._writer.add_session_log(SessionLog(status=SessionLog.START), step)
+            self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
         if self._due:
             self._timer.update_last_triggered_step(step)
             for summary in run_values.results.get("summary", ()):
-                self._writer.add_summary(summary, step)
+                self._summary_writer.add_summary(summary, step)
         self._next_step = step + 1
 
     def end(self, session: Any) -> None:
-        if self._writer is not None:
-            self._writer.flush()
+        if self._summary_writer is not None:
+            self._summary_writer.flush()
 
     def _summaries(self) -> list[Any]:
         found = self._scaffold.summary_op if self._summary_op is None else self._summary_op
@@ -283,7 +283,7 @@ class ProfilerHook(SessionRunHook):
         show_memory: bool = False,
     ) -> None:
         self._folder = files.given_path(output_dir, "output_dir") if output_dir != "" else "."
-        self._writer = FileWriterCache.get(self._folder)
+        self._summary_writer = FileWriterCache.get(self._folder)
         self._show = {"show_dataflow": show_dataflow, "show_memory": show_memory}
         self._timer = SecondOrStepTimer(save_secs, save_steps)
 
@@ -312,7 +312,7 @@ class ProfilerHook(SessionRunHook):
         trace = Timeline(run_metadata.step_stats).generate_chrome_trace_format(**self._show)
         files.write_bytes(path, trace.encode())
         logging.info("wrote the timeline of step %d: %s", step, path)
-        self._writer.add_run_metadata(run_metadata, f"step_{step}", step)
+        self._summary_writer.add_run_metadata(run_metadata, f"step_{step}", step)
 
     def end(self, session: Any) -> None:
-        self._writer.flush()
+        self._summary_writer.flush()
