@@ -343,6 +343,24 @@ def test_damage_is_found_behind_the_good_records(tmp_path, damage, message, good
     assert found == RECORDS[:good] and str(path) in str(error.value)
 
 
+@pytest.mark.parametrize("kept", [0, 5, 20, 40])
+def test_an_iterator_goes_on_when_its_file_has_grown(tmp_path, kept):
+    write(tmp_path / "whole")
+    whole, path = (tmp_path / "whole").read_bytes(), tmp_path / "records"
+    path.write_bytes(whole[:kept])
+    records, found = tf.python_io.tf_record_iterator(path), []
+    for _ in range(2):
+        with pytest.raises(DataLossError if kept else StopIteration):
+            while True:
+                found.append(next(records))
+    path.write_bytes(whole)
+    assert found + list(records) == RECORDS
+    with pytest.raises(StopIteration):
+        next(records)
+    path.write_bytes(whole + whole)
+    assert list(records) == RECORDS
+
+
 def test_a_length_that_is_too_long_takes_no_memory(tmp_path):
     from tfray.formats.tfrecord import masked_checksum
 

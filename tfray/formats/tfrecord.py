@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, ClassVar, Final, cast
 
 import numpy as np
 
-from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, OpError
 from tfray.formats import files
 from tfray.formats.crc32c import crc32c, crc32c_of_each, crc32c_of_rows
 
@@ -211,7 +211,8 @@ class _ZlibReader(io.RawIOBase):
 
 
 def tf_record_iterator(path: files.PathLike, options: Any = None) -> Iterator[bytes]:
-    """The records of a TFRecord file.
+    """The records of a TFRecord file. At its end, or within a record that is not whole yet, the iterator may be asked
+    again: it goes on there when the file has grown, as readers of event files expect.
 
     Args:
         path: Where it is.
@@ -221,7 +222,23 @@ def tf_record_iterator(path: files.PathLike, options: Any = None) -> Iterator[by
         NotFoundError: There is no such file.
         DataLossError: The file ends within a record, or a checksum is wrong; the records before it are given first.
     """
-    return chain.from_iterable(records for records, _ in _read_batches(path, options))
+    return _Records(path, options)
+
+
+class _Records(Iterator[bytes]):
+    def __init__(self, path: files.PathLike, options: Any) -> None:
+        self._start = lambda offset: read_records(path, options, offset)
+        self._records: Iterator[tuple[bytes, int]] | None = None
+        self._offset = 0
+
+    def __next__(self) -> bytes:
+        self._records = self._records or self._start(self._offset)
+        try:
+            record, self._offset = next(self._records)
+        except (StopIteration, OpError):
+            self._records = None
+            raise
+        return record
 
 
 def read_records(path: files.PathLike, options: Any = None, start: int = 0) -> Iterator[tuple[bytes, int]]:
