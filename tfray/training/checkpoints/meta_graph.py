@@ -11,7 +11,6 @@ from typing import Any, Final
 from tfray import errors
 from tfray.errors import DataLossError
 from tfray.exchange.attributes import leave_out_defaults
-from tfray.exchange.op_list import op_list
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
@@ -25,6 +24,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
 from tfray.library.platform.version import GIT_VERSION, VERSION
 from tfray.library.variables.variables import Variable
+from tfray.training.checkpoints.op_list import op_list
 from tfray.training.threads.queue_runner import QueueRunner
 
 JSON_VERSION: Final = 1
