@@ -245,7 +245,7 @@ def _wrong_k(k: int, sizes: Sequence[int | None]) -> str:
         return "input must have at least rank 1, and is a scalar"
     if k < 0:
         return f"Need k >= 0, got {k}"
-    return f"input must have at least k columns. Had {sizes[-1]}, needed {k}: it must have last dimension >= k = {k}"
+    return f"input must have at least k columns: it has {sizes[-1]}, k is {k}; it must have last dimension >= k = {k}"
 
 
 def _descending_order(xp: ArrayModule, input: Array) -> Array:
