@@ -194,7 +194,8 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any | None:
     Args:
         tensor: A tensor of any shape. What is none is returned as it is. Variables and sparse tensors have no static
             value.
-        partial: Also give a vector of integers of which only some are known: a list with None for the others.
+        partial: Also give a stack of values, or a vector of integers, of which only some are known: a list of the
+            entries, with None for the others.
 
     Returns:
         An array of the shape and dtype of `tensor`, a list, or None.
@@ -202,4 +203,11 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any | None:
     if not isinstance(tensor, Tensor):
         return None if is_tensor(tensor) else tensor
     value = constant_value(tensor)
-    return known_entries(tensor) if value is None and partial else value
+    if value is not None or not partial:
+        return value
+    if tensor.shape.rank == 1 and tensor.dtype.is_integer:
+        entries: list[Any] | None = known_entries(tensor)
+    else:
+        is_stack = tensor.op.type == "Pack" and tensor.op.attrs["axis"] == 0
+        entries = [get_static_value(each, partial) for each in tensor.op.inputs] if is_stack else None
+    return None if entries is None or all(entry is None for entry in entries) else entries

@@ -243,7 +243,9 @@ def _wrong_k(k: int, sizes: Sequence[int | None]) -> str:
     """What is wrong with a number of greatest elements, for an input of these sizes."""
     if not sizes:
         return "input must have at least rank 1, and is a scalar"
-    return f"Need k >= 0, got {k}" if k < 0 else f"input must have at least k columns: it has {sizes[-1]}, k is {k}"
+    if k < 0:
+        return f"Need k >= 0, got {k}"
+    return f"input must have at least k columns: it has {sizes[-1]}, k is {k}; it must have last dimension >= k = {k}"
 
 
 def _descending_order(xp: ArrayModule, input: Array) -> Array:

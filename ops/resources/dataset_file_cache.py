@@ -10,7 +10,7 @@ import numpy as np
 
 from tfray.errors import DataLossError
 from tfray.formats import files
-from tfray.formats.tensor_proto import TensorProto, make_ndarray, tensor_message
+from tfray.formats.tensor_proto import TensorProto, held_array, tensor_message
 from tfray.formats.tfrecord import TFRecordWriter, tf_record_iterator
 from tfray.ops.resources.dataset_values import DatasetValue, Element, Walk
 
@@ -43,7 +43,7 @@ class CachedInFile(DatasetValue):
 
 
 def _array(record: bytes) -> object:
-    array = make_ndarray(TensorProto.FromString(record))
+    array = held_array(TensorProto.FromString(record))
     return array if array.ndim or array.dtype == object else array[()]
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.formats.tensor_proto import TensorProto, make_ndarray, tensor_message
+from tfray.formats.tensor_proto import TensorProto, held_array, tensor_message
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -158,7 +158,7 @@ def deserialize_sparse(
 def _deserialize_sparse_kernel(ctx: KernelContext, serialized: Array) -> list[Array]:
     outer = serialized.shape[:-1]
     try:
-        rows = [[make_ndarray(TensorProto.FromString(item)) for item in row] for row in serialized.reshape(-1, 3)]
+        rows = [[held_array(TensorProto.FromString(item)) for item in row] for row in serialized.reshape(-1, 3)]
     except DataLossError as error:
         raise InvalidArgumentError(f"a string is not a serialised tensor: {error.message}") from error
     rank = _common_rank([len(dense_shape) for _, _, dense_shape in rows], ctx.attr("rank"), len(outer))

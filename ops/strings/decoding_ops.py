@@ -559,7 +559,7 @@ def _parse_tensor_kernel(ctx: KernelContext, serialized: Array) -> Array:
         raise InvalidArgumentError(f"serialized has shape {np.shape(serialized)}, expected a scalar")
     try:
         data = as_string(serialized)
-        array = tensor_proto.make_ndarray(tensor_proto.TensorProto.FromString(data))
+        array = tensor_proto.held_array(tensor_proto.TensorProto.FromString(data))
     except DataLossError as error:
         raise InvalidArgumentError(f"the string is not a serialised tensor: {error.message}") from error
     if array.dtype != ctx.output_dtype():

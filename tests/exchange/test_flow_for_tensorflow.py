@@ -301,3 +301,23 @@ def test_a_list_of_several_dtypes_stays_what_it_is():
     written = to_tensorflow(tf.get_default_graph())
     with pytest.raises(UnimplementedError, match=r"no equivalent of: TensorArray \(1, the first is 'TensorArray'\)"):
         check_for_tensorflow(written)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_loops_tell_the_shapes_of_their_outputs_in_the_places_that_these_have_there(session, counts):
+    first = tf.placeholder_with_default(some(2, 3), [2, 3])
+    i, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2.0), [0, first], name="loop")
+    wanted = tf.identity(tf.gradients(y, first)[0] if counts else y)  # a gradient asks for the number of turns
+    for name in ("i", "y", "wanted"):
+        tf.add_to_collection(name, locals()[name])
+    made = tf.train.export_meta_graph()
+    [loop] = [node for node in made.graph_def.node if node.name == "loop"]
+    told = [tf.TensorShape(shape) for shape in loop.attr["_output_shapes"].list.shape]
+    assert told[:2] == [tf.TensorShape([]), tf.TensorShape([2, 3])] and len(told) <= len(loop.attr["T"].list.type)
+    expected = session.run([i, y, wanted])
+    with tf.Graph().as_default(), tf.Session() as other:
+        tf.train.import_meta_graph(made)
+        again = [tf.get_collection(name)[0] for name in ("i", "y", "wanted")]
+        assert [tensor.shape for tensor in again[:2]] == [[], [2, 3]]
+        for value, right in zip(other.run(again), expected, strict=True):
+            np.testing.assert_array_equal(value, right)

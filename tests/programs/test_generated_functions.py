@@ -194,3 +194,16 @@ def test_the_gradient_of_a_decomposition(session):
     step = 1e-6 * (np.eye(3)[:, :1] @ np.eye(3)[1:2] + np.eye(3)[:, 1:2] @ np.eye(3)[:1])
     slope = (np.linalg.cholesky(values + step) - np.linalg.cholesky(values - step)) / 2e-6
     np.testing.assert_allclose(2 * session.run(found)[0, 1], (slope * np.tril(values + 1)).sum(), rtol=1e-6)
+
+
+def test_tables_are_given_by_their_handles(session):
+    def function(name):
+        return generated_function(name)
+
+    table = function("mutable_hash_table_v2")(tfray.string, tfray.float32, shared_name="counts")
+    handle = session.run(function("lookup_table_insert_v2")(table, ["a", "b"], [1.0, 2.0]))
+    assert handle is None
+    keys, values = session.run(function("lookup_table_export_v2")(table, tfray.string, tfray.float32))
+    assert dict(zip(keys.tolist(), values.tolist(), strict=True)) == {b"a": 1, b"b": 2}
+    found = function("lookup_table_find_v2")(table, tfray.constant(["b", "c"]), -1.0)
+    assert session.run(found).tolist() == [2, -1] and session.run(function("lookup_table_size_v2")(table)) == 2

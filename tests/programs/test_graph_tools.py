@@ -154,3 +154,12 @@ def test_types_of_operations_are_listed_with_those_of_functions():
     made.node.add(name="b", op="Unknown")
     with pytest.raises(tf.errors.NotFoundError, match="Op type not registered 'Unknown'"):
         tf.contrib.util.stripped_op_list_for_graph(made)
+
+
+def test_meta_graphs_list_the_types_of_their_operations():
+    x = tf.placeholder(tf.float32, [], name="x")
+    tf.while_loop(lambda y: y < 3.0, lambda y: tf.square(y), [tf.exp(x)])
+    tf.py_func(np.sin, [x], tf.float32)
+    listed = tf.train.export_meta_graph().meta_info_def.stripped_op_list.op
+    assert {"Exp", "Less", "Placeholder", "Square", "While"} <= {op.name for op in listed}
+    assert not any(">" in op.name for op in listed)

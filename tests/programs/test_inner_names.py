@@ -175,6 +175,15 @@ def test_shapes_as_tensors():
         internal_names.shape_as_tensor(fed.shape)
 
 
+def test_ranks_and_sizes_are_known_inside():
+    known, fed = tf.zeros([1, 2, 3]), tf.placeholder(tf.float32)
+    made = [internal_names.rank_internal(known, optimize=False), internal_names.size_internal(known)]
+    assert [tf.contrib.util.constant_value(each).tolist() for each in made] == [3, 6]
+    with tf.Session() as session:
+        ask = [internal_names.rank_internal(fed), internal_names.size_internal(fed, out_type=tf.int64)]
+        assert session.run(ask, {fed: [[1.0, 2.0]]}) == [2, 2] and ask[1].dtype is tf.int64
+
+
 @pytest.mark.parametrize(
     ("function", "rows", "values", "expected"),
     [

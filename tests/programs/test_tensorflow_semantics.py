@@ -222,6 +222,7 @@ def test_blocks_of_images_take_images_only(session, function):
         ),
         (lambda: tf.nn.top_k([[0.1, 0.2]], -7)[0], "Need k >= 0, got -7"),
         (lambda: tf.nn.top_k([[0.1, 0.2]], 4)[0], "must have at least k columns"),
+        (lambda: tf.nn.top_k([[0.1, 0.2]], 4)[0], "must have last dimension >= k = 4"),
     ],
 )
 def test_errors_say_what_those_of_tensorflow_say(session, build, match):

@@ -1,7 +1,7 @@
 """Inputs of a message's operations that only the caller's `input_map` gives: the message lacks what makes them.
 
-While the message becomes a graph, placeholders stand for them, and variables for handles of variables. The graph then
-names what the message named.
+While the message becomes a graph, placeholders stand for them, variables for handles of variables, and for other
+handles what makes these. The graph then names what the message named.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.op_table import operation_type
+from tfray.exchange.to_tensorflow import node_of
 from tfray.formats.graph_proto import GraphDef
 from tfray.framework.dtypes import DType, as_dtype, resource
 from tfray.framework.graph import Tensor
@@ -56,6 +57,10 @@ class AbsentInputs:
             behind = variable_behind(tensor)
             if behind is None and tensor.dtype is resource and (used := _used_as(whole, name)):
                 behind = used, TensorShape(None)
+            if behind is None and _is_handle_of_another_kind(tensor):
+                whole.node.add().CopyFrom(node_of(tensor.op))
+                whole.node[-1].name = name
+                continue
             node = whole.node.add(name=name, op=variable if behind else "Placeholder")
             dtype, shape = behind or (tensor.dtype, tensor.shape)
             write_attr(node.attr["dtype"], "type", dtype)
@@ -84,6 +89,11 @@ class AbsentInputs:
 def _named(text: str, keys: Mapping[str, str]) -> str:
     key = keys.get(text.strip("^").partition(":")[0])
     return text if key is None else "^" * text.startswith("^") + key.strip("^")
+
+
+def _is_handle_of_another_kind(tensor: Tensor) -> bool:
+    """Whether a tensor is the handle of a table, an iterator or the like, and what makes it is known."""
+    return tensor.dtype is resource and not tensor.op.inputs and tensor.op.type != "RegionInput"
 
 
 def _used_as(message: GraphDef, name: str) -> DType | None:

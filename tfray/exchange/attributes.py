@@ -11,7 +11,7 @@ from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.exchange.op_table import REQUIRED, TensorFlowOp, operation_type
 from tfray.formats.graph_proto import AttrValue, GraphDef, NameAttrList, NodeDef
 from tfray.formats.large_contents import Contents
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, constant_message, make_ndarray
+from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, constant_message, held_array
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
@@ -36,7 +36,7 @@ def shape_of(proto: TensorShapeProto) -> TensorShape:
 
 def array_of(proto: Any) -> np.ndarray[Any, Any]:
     """The array in a message. Raises `DataLossError` for a broken one, and for one that asks for too much memory."""
-    array = make_ndarray(proto)
+    array = held_array(proto)
     array.flags.writeable = False
     return array
 

@@ -39,6 +39,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
 from tfray.framework.plain_graph import free_name
 from tfray.framework.tensor_operators import in_order
+from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.slice_ops import key_items
 
 
@@ -58,12 +59,23 @@ def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     for op in ops:
         body.add(op)
     if add_shapes:
-        for node in message.node:
-            if node.name in graph:
-                shapes = [tensor.shape for tensor in graph.get_operation_by_name(node.name).outputs]
-                write_attr(node.attr["_output_shapes"], "list(shape)", shapes)
+        _add_shapes(body, ops)
     made: GraphDef = stand_in_of(GraphDef, message, contents)
     return made
+
+
+def _add_shapes(body: Body, ops: Sequence[Operation]) -> None:
+    """Let nodes tell the static shapes of their outputs, in the places that these have there."""
+    shapes: dict[str, dict[int, TensorShape]] = {}
+    for op in ops:
+        for tensor in op.outputs:
+            name, _, place = body.texts.get(tensor, "").partition(":")
+            shapes.setdefault(name, {})[int(place or 0)] = tensor.shape
+    for node in body.nodes:
+        if node.name in shapes:
+            known = shapes[node.name]
+            found = [known.get(place, TensorShape(None)) for place in range(max(known) + 1)]
+            write_attr(node.attr["_output_shapes"], "list(shape)", found)
 
 
 def node_of(op: Operation) -> NodeDef:

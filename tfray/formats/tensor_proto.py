@@ -245,7 +245,20 @@ def _listed(array: np.ndarray[Any, Any]) -> list[Any]:
 
 
 def make_ndarray(tensor: TensorProto | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that a message holds; an array as it is, for that is what ``op.get_attr("value")`` gives.
+    """The array that a message holds, which may be written to.
+
+    Args:
+        tensor: The message; or an array, for that is what ``op.get_attr("value")`` gives.
+
+    Raises:
+        DataLossError: The message is broken, or its tensor too large for what it holds; see `held_array`.
+    """
+    array = held_array(tensor)
+    return array if array.flags.writeable else array.copy()
+
+
+def held_array(tensor: TensorProto | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As `make_ndarray`, without copies: the array may be the message's own bytes, and then cannot be written to.
 
     A message may hold fewer elements than its shape has: the last one stands for the rest. Such a tensor has at most
     `MAX_FILL_BYTES` here, where TensorFlow knows no limit: a message of 18 bytes could ask for all memory.

@@ -201,7 +201,9 @@ class TensorShape:
 
     def as_list(self) -> list[int | None]:
         """Every size, None where unknown. Raises `ValueError` when the rank is unknown."""
-        return list(self.sizes)
+        if self._sizes is None:
+            raise ValueError("as_list() is not defined on an unknown TensorShape: its rank is unknown until run time.")
+        return list(self._sizes)
 
     def is_fully_defined(self) -> bool:
         """Whether every dimension is known."""

@@ -31,7 +31,7 @@ from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.partition_ops import dynamic_stitch
-from tfray.ops.arrays.shape_ops import cast, identity, shape, size
+from tfray.ops.arrays.shape_ops import cast, identity, rank, shape, size
 from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
@@ -260,6 +260,16 @@ def merge_device(spec: str | DeviceSpec | None) -> Callable[[Operation], str]:
 def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = int32) -> Tensor:
     """The shape of a tensor; where it is known, a constant."""
     return shape(input, name, out_type)
+
+
+def rank_internal(input: Any, name: str | None = None, optimize: bool = True) -> Tensor:
+    """The number of dimensions of a tensor, an int32 scalar; where it is known, a constant."""
+    return rank(input, name)
+
+
+def size_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = int32) -> Tensor:
+    """The number of elements of a tensor, a scalar of dtype `out_type`; where it is known, a constant."""
+    return size(input, name, out_type)
 
 
 def shape_as_tensor(s: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:

@@ -69,6 +69,19 @@ def test_static_values():
     assert tf.get_static_value(tf.constant([1, 2])).tolist() == [1, 2]
     assert tf.get_static_value(tf.placeholder(tf.float32)) is None
     assert tf.get_static_value(tf.stack([1, tf.placeholder(tf.int32, [])]), partial=True) == [1, None]
+    assert tf.contrib.util.constant_value(tf.constant(3)) == 3
+
+
+@pytest.mark.parametrize("value", [np.arange(6.0).reshape(2, 3), np.float32(2)])
+def test_static_values_of_stacks(value):
+    unknown = tf.placeholder(value.dtype, value.shape)
+    known, missing = tf.contrib.util.constant_value(tf.stack([value, unknown]), partial=True)
+    assert known.tolist() == value.tolist() and missing is None
+    inner, missing = tf.get_static_value(tf.stack([tf.stack([value, unknown]), tf.stack([unknown] * 2)]), partial=True)
+    assert inner[0].tolist() == value.tolist() and inner[1] is None and missing is None
+    for other in (tf.stack([unknown, unknown]), unknown, tf.placeholder(tf.int32, [2])):
+        assert tf.get_static_value(other, partial=True) is None
+    assert tf.get_static_value(tf.stack([value, unknown])) is None
 
 
 def test_switches_of_what_makes_no_difference_are_remembered():

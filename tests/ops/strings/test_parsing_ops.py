@@ -210,6 +210,11 @@ def test_one_feature_in_two_dimensions():
 
 def test_the_attribute_of_a_constant_is_an_array_already():
     assert tf.make_ndarray(tf.constant([1, 2]).op.get_attr("value")).tolist() == [1, 2]
+    for held in (tf.make_tensor_proto([1.0, 2.0]), tf.make_tensor_proto(1.0, shape=[2]), tf.constant([1.0, 2.0])):
+        message = held.op.get_attr("value") if isinstance(held, tf.Tensor) else held
+        written = tf.make_ndarray(message)
+        written[1] = 5.0
+        assert written.tolist() == [1.0, 5.0] and 5.0 not in tf.make_ndarray(message)
 
 
 @pytest.mark.parametrize("dtype", sorted(d.name for d in tensor_proto.DTYPE_NUMBERS if d.name != "resource"))

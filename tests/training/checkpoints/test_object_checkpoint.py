@@ -303,15 +303,17 @@ def test_rows_go_where_their_words_are(session, trained, tmp_path, parts):
     assert session.run(weights).tolist() == [1, 2]
 
 
-def test_columns_and_renamed_variables_are_warm_started(session, trained, tmp_path):
-    wide = tf.get_variable("wide", [3, 2])
+@pytest.mark.parametrize("parts", [None, 3])
+def test_columns_and_renamed_variables_are_warm_started(session, trained, tmp_path, parts):
+    partitioner = tf.fixed_size_partitioner(parts) if parts else None
+    wide = tf.get_variable("wide", [3, 2], partitioner=partitioner)
     backup = tf.constant_initializer(9.0)
     (tmp_path / "two").write_text("a\nb\n")
     (tmp_path / "other").write_text("b\nx\n")
     words = tf.train.VocabInfo(str(tmp_path / "other"), -1, 0, str(tmp_path / "two"), 2, backup, axis=1)
     tf.train.warm_start(trained, [wide], {"wide": words}, {"wide": "table"})
     session.run(tf.global_variables_initializer())
-    assert session.run(wide).tolist() == [[1, 9], [3, 9], [5, 9]]
+    assert session.run(tf.convert_to_tensor(wide)).tolist() == [[1, 9], [3, 9], [5, 9]]
 
 
 def test_what_cannot_be_warm_started_is_refused(session, trained):

@@ -24,6 +24,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
 from tfray.library.platform.version import GIT_VERSION, VERSION
 from tfray.library.variables.variables import Variable
+from tfray.training.checkpoints.op_list import op_list
 from tfray.training.threads.queue_runner import QueueRunner
 
 JSON_VERSION: Final = 1
@@ -34,6 +35,9 @@ UNBOUND: Final = "unbound_inputs"
 """The collection of the inputs that a meta graph lacks."""
 
 UNBOUND_PREFIX: Final = "$unbound_inputs_"
+
+ANY: Final = "google.protobuf.Any"
+"""The name of the messages that hold others."""
 
 VARIABLES: Final = (
     GraphKeys.GLOBAL_VARIABLES,
@@ -110,6 +114,8 @@ def export_meta_graph(
         message = messages().graph_message(plain, add_shapes=True, strip_default_attrs=strip_default_attrs)
         outside.name_in(with_marks(message), made)
         made.graph_def.CopyFrom(message)
+    if not made.meta_info_def.HasField("stripped_op_list"):
+        made.meta_info_def.stripped_op_list.CopyFrom(op_list(made.graph_def))
     for name in graph.get_all_collection_keys() if collection_list is None else collection_list:
         if not (clear_extraneous_savers and name == GraphKeys.SAVERS):
             add_collection(made, name, graph.get_collection(name), prefix)
@@ -255,6 +261,8 @@ def _message_of(member: Any, prefix: str, collection: str) -> tuple[str, Any] | 
         return None if definition is None else ("bytes_list", definition.SerializeToString())
     if isinstance(member, PackedMessage):
         return "any_list", member
+    if getattr(getattr(member, "DESCRIPTOR", None), "full_name", "") == ANY:  # of the package `protobuf`
+        return "any_list", PackedMessage(type_url=member.type_url, value=member.value)
     if isinstance(member, (bytes, str)):
         return "bytes_list", member.encode() if isinstance(member, str) else member
     if isinstance(member, float):

@@ -146,6 +146,9 @@ def _from_vocabulary(variables: list[Variable], old: Any, info: VocabInfo) -> No
         begin = 0 if part is None else part.var_offset[axis]
         size = int(variable.shape[axis])
         chosen = sources[begin : begin + size]
+        source = old
+        if part is not None and axis == 1:  # words stand for columns, and this part has its own rows
+            source = old[part.var_offset[0] : part.var_offset[0] + int(variable.shape[0])]
         if len(chosen) != size:
             raise InvalidArgumentError(
                 f"warm_start: {variable.op.name!r} has shape {variable.shape}, and there are {len(new_words)} words in "
@@ -154,7 +157,7 @@ def _from_vocabulary(variables: list[Variable], old: Any, info: VocabInfo) -> No
         graph = variable.graph
         with graph.as_default(), graph.control_dependencies(None), colocated_with(variable.handle):
             fresh = convert_to_tensor(initializer(variable.shape.as_list(), dtype=variable.dtype))
-            value = _moved(convert_to_tensor(old, variable.dtype), fresh, chosen, axis)
+            value = _moved(convert_to_tensor(source, variable.dtype), fresh, chosen, axis)
             variable._initial_value = value
             variable.initializer = assign(variable, value, name="Assign").op
 
