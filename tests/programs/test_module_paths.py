@@ -228,6 +228,7 @@ from tensorflow.python.distribute.distribution_strategy_context import get_repli
 from tensorflow.python.distribute.reduce_util import ReduceOp
 from tensorflow.python.framework.smart_cond import smart_case
 from tensorflow.python.saved_model.tag_constants import EVAL
+from tensorflow.python.estimator.estimator import _load_global_step_from_checkpoint_dir
 from tensorflow.python.training.tracking.data_structures import List, Mapping, NoDependency
 from tensorflow.contrib.distributions.python.ops.bijectors.masked_autoregressive import _gen_mask
 from tensorflow.contrib.estimator.python.estimator.export import export_all_saved_models

@@ -78,7 +78,8 @@ def conv_kernel_mask(
     mask = np.zeros((*input_shape, *output_shape), np.bool_)
     for position in product(*(range(size) for size in output_shape)):
         seen = conv_connected_inputs(input_shape, kernel, position, steps, padding)
-        mask[(*(slice(each.start, each.stop) for each in seen), *position)] = True
+        place: tuple[Any, ...] = (*(slice(each.start, each.stop) for each in seen), *position)
+        mask[place] = True
     return mask
 
 
