@@ -352,6 +352,13 @@ def test_arguments_of_a_model_that_are_bound():
         (plain, inputs, {"steps": 0}, ValueError, "Must specify steps > 0"),
         (plain, inputs, {"max_steps": -1}, ValueError, "Must specify max_steps > 0"),
         (plain, inputs, {"steps": 1, "hooks": ["none"]}, TypeError, "must be a SessionRunHook"),
+        (
+            plain,
+            inputs,
+            {"steps": 1, "saving_listeners": ["none"]},
+            TypeError,
+            "saving_listeners must be a list of CheckpointSaverListener",
+        ),
         (plain, lambda: (1, 2, 3), {"steps": 1}, ValueError, "len 2 tuple"),
         (lambda features: None, inputs, {"steps": 1}, ValueError, "model_fn does not take labels"),
     ],

@@ -201,7 +201,10 @@ class Estimator:
         listeners = list(saving_listeners or ())
         for listener in listeners:
             if not isinstance(listener, CheckpointSaverListener):
-                raise TypeError(f"saving_listeners holds {listener!r}, expected tf.train.CheckpointSaverListener")
+                raise TypeError(
+                    "saving_listeners must be a list of CheckpointSaverListener: "
+                    f"it holds {listener!r}, expected tf.train.CheckpointSaverListener"
+                )
         if self._config.trainer is not None:
             if all_hooks or listeners:
                 raise ValueError(
