@@ -67,8 +67,8 @@ def _rows(transforms: TensorLike) -> Tensor:
 def _transformed(images: Tensor, rows: Tensor, interpolation: str, output_shape: ShapeLike | Tensor | None) -> Tensor:
     size = array_ops.shape(images)
     sizes = size[1:3] if output_shape is None else convert_to_tensor(output_shape, dtypes.int32)
-    places = dtypes.float64 if images.dtype is dtypes.float64 else dtypes.float32
-    rows = array_ops.cast(array_ops.stop_gradient(rows), places)
+    # In float32 as in TensorFlow, also for images of float64: which of two pixels is nearest may hang on the last bit.
+    places, rows = dtypes.float32, array_ops.stop_gradient(rows)
     x = array_ops.reshape(array_ops.cast(array_ops.range(sizes[1]), places), [1, 1, -1])
     y = array_ops.reshape(array_ops.cast(array_ops.range(sizes[0]), places), [1, -1, 1])
     a0, a1, a2, b0, b1, b2, c0, c1 = (
@@ -82,6 +82,8 @@ def _transformed(images: Tensor, rows: Tensor, interpolation: str, output_shape:
     from_x = (a0 * x + a1 * y + a2) / depth + every
     from_y = (b0 * x + b1 * y + b2) / depth + every
     seen = array_ops.cast(is_there, places) + every
+    if images.dtype is dtypes.float64:
+        from_x, from_y, seen = (array_ops.cast(each, images.dtype) for each in (from_x, from_y, seen))
     if interpolation == "NEAREST":
         # Halves go away from 0, as in C.
         result = _pixels(images, _away(from_y), _away(from_x), seen)

@@ -34,18 +34,26 @@ def gather_tree(
         Same shape as `step_ids`: the whole sequences.
 
     Raises:
-        InvalidArgumentError: At run time, a parent is not a beam.
+        InvalidArgumentError: At run time, a parent that is followed is not a beam. Those of the first step, and of
+            steps behind an example's last one, may be anything.
     """
     return add_op(GATHER_TREE, step_ids, parent_ids, max_sequence_lengths, end_token, name=name)
+
+
+def _check_parents(beams: Array, width: int, time: int) -> None:
+    """Refuse beams, ``[batch, beam]``, that are to be read in a step and are none of its `width`."""
+    wrong = np.argwhere((beams < 0) | (beams >= width))
+    if time >= 0 and len(wrong):
+        example, beam = wrong[0]
+        raise InvalidArgumentError(
+            f"Saw invalid parent id {beams[example, beam]} at (batch, time, beam) == ({example}, {time}, {beam}): "
+            f"parent_ids must lie in [0, {width})"
+        )
 
 
 def _gather_tree_kernel(ctx: KernelContext, steps: Array, parents: Array, lengths: Array, end_token: Array) -> Array:
     steps, parents, lengths, end_token = (ctx.to_host(array) for array in (steps, parents, lengths, end_token))
     times, batch, width = steps.shape
-    if parents.size and not (parents.min() >= 0 and parents.max() < width):
-        raise InvalidArgumentError(
-            f"parent_ids must lie in [0, {width}), and range from {parents.min()} to {parents.max()}"
-        )
     sequences = np.full(steps.shape, end_token, steps.dtype)
     rows = np.arange(batch)[:, None]
     beams = np.broadcast_to(np.arange(width), (batch, width))
@@ -53,6 +61,7 @@ def _gather_tree_kernel(ctx: KernelContext, steps: Array, parents: Array, length
         runs = (time < lengths)[:, None]
         sequences[time] = np.where(runs, steps[time][rows, beams], end_token)
         beams = np.where(runs, parents[time][rows, beams], beams)
+        _check_parents(beams, width, time - 1)
     ended = np.logical_or.accumulate(sequences == end_token, axis=0)
     return ctx.asarray(np.where(ended, steps.dtype.type(end_token), sequences))
 

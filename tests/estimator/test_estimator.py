@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -321,3 +323,54 @@ def test_specs_that_are_of_another_graph_or_shape_are_refused():
 def test_names_that_are_not_there_say_what_to_use():
     with pytest.raises(AttributeError, match=r"use tf\.estimator\.DNNClassifier"):
         _ = tf.estimator.BoostedTreesClassifier
+
+
+def plain(features, labels, mode):
+    step = tf.assign_add(tf.train.get_global_step(), 1)
+    return tf.estimator.EstimatorSpec(mode, loss=tf.constant(1.0), train_op=step, predictions=tf.constant([1.0]))
+
+
+def inputs():
+    return {"x": tf.constant([[1.0]])}, tf.constant([[1]])
+
+
+def test_arguments_of_a_model_that_are_bound():
+    seen = []
+
+    def model(features, labels, foo, mode, params, config, bar):
+        seen.append((foo, bar, params, mode))
+        return plain(features, labels, mode)
+
+    bound = functools.partial(model, foo=45, bar=46)
+    tf.estimator.Estimator(bound, params={"some": "value"}).train(inputs, steps=1)
+    assert seen == [(45, 46, {"some": "value"}, "train")]
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "arguments", "error", "match"),
+    [  # the key words of TensorFlow 1.15
+        (plain, inputs, {"steps": 0}, ValueError, "Must specify steps > 0"),
+        (plain, inputs, {"max_steps": -1}, ValueError, "Must specify max_steps > 0"),
+        (plain, inputs, {"steps": 1, "hooks": ["none"]}, TypeError, "must be a SessionRunHook"),
+        (
+            plain,
+            inputs,
+            {"steps": 1, "saving_listeners": ["none"]},
+            TypeError,
+            "saving_listeners must be a list of CheckpointSaverListener",
+        ),
+        (plain, lambda: (1, 2, 3), {"steps": 1}, ValueError, "len 2 tuple"),
+        (lambda features: None, inputs, {"steps": 1}, ValueError, "model_fn does not take labels"),
+    ],
+)
+def test_words_of_what_is_refused(model, data, arguments, error, match):
+    with pytest.raises(error, match=match):
+        tf.estimator.Estimator(model).train(data, **arguments)
+
+
+def test_listeners_need_checkpoints():
+    config = tf.estimator.RunConfig(save_checkpoints_steps=None, save_checkpoints_secs=None)
+    with pytest.raises(ValueError, match="CheckpointSaverHook to use saving_listeners"):
+        tf.estimator.Estimator(plain, config=config).train(
+            inputs, steps=1, saving_listeners=[tf.train.CheckpointSaverListener()]
+        )

@@ -87,3 +87,45 @@ def test_inputs_that_do_not_fit(trained):
 def test_there_must_be_a_model(tmp_path):
     with pytest.raises(tf.errors.NotFoundError):
         estimators.SavedModelEstimator(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: tf.constant(X[0]), r"Expected shape: \(\?, 1\), Got: \(1,\)"),
+        (lambda: tf.to_double(X), "Expected dtype: <dtype: 'float32'>, Got: <dtype: 'float64'>"),
+    ],
+)
+def test_shapes_and_dtypes_that_do_not_fit_are_told(trained, wrong, words):
+    again = estimators.SavedModelEstimator(trained[1])
+    with pytest.raises(ValueError, match=words):
+        next(again.predict(lambda: {"a": wrong()}))
+
+
+def constants(features, labels, mode):
+    """A model whose results are constants, named as those of `tf.constant` in input functions are."""
+    weight = tf.get_variable("weight", [], tf.int32, tf.constant_initializer(21))
+    loss, number = tf.constant(105), tf.constant([501 + (mode == "eval")])
+    step = tf.group(tf.assign_add(tf.train.get_global_step(), 1), tf.assign_add(weight, 3))
+    error = tf.metrics.mean_absolute_error(tf.constant(0), number)
+    return tf.estimator.EstimatorSpec(mode, number, loss, step, {"error": error})
+
+
+def test_names_that_input_functions_have_taken(tmp_path):
+    def receivers():
+        receive = estimators.build_raw_supervised_input_receiver_fn(
+            {"a": tf.placeholder(tf.float32, [8, 1], "a")}, tf.placeholder(tf.int64, [8, 1], "label")
+        )
+        return {"train": receive, "eval": receive, "infer": serving}
+
+    made = tf.estimator.Estimator(constants, str(tmp_path / "first"))
+    made.train(data, steps=10)
+    folder = estimators.export_all_saved_models(made, str(tmp_path / "out"), receivers()).decode()
+    for number in range(2):  # the second is the export of an estimator that a saved model has made
+        again = estimators.SavedModelEstimator(folder, str(tmp_path / f"again{number}"))
+        steps = 10 + 3 * number
+        assert again.evaluate(data, steps=1) == {"loss": 105, "metrics/error": 502, "global_step": steps}
+        assert next(again.predict(features)) == {"output": 501}
+        again.train(data, steps=3)
+        assert again.get_variable_value("weight") == 21 + 3 * (steps + 3)
+        folder = estimators.export_all_saved_models(again, str(tmp_path / f"out{number}"), receivers()).decode()

@@ -439,6 +439,23 @@ def test_models_of_layers_and_operations_are_described(tmp_path):
     assert [layer.name for layer in loaded.layers if layer.weights] == ["dense", "last"]
 
 
+def test_a_variable_is_a_loss():
+    class Layer(tf.layers.Layer):
+        def build(self, input_shape):
+            self.add_loss(self.add_weight("a", (), trainable=False))
+            self.built = True
+
+        def call(self, inputs):
+            self.add_loss(inputs, inputs=True)
+            return inputs + 1
+
+    layer = Layer()
+    inputs = tf.placeholder(tf.float32, [])
+    outputs = layer(inputs)
+    found = [layer.losses, *(layer.get_losses_for(each) for each in (None, [inputs], [outputs]))]
+    assert [len(each) for each in found] == [2, 1, 1, 0]
+
+
 def test_losses_and_updates_may_be_functions():
     class Shrinking(layers.Layer):
         def build(self, input_shape):

@@ -61,3 +61,13 @@ def test_elements_move_into_other_dimensions(sizes, shape, expected):
     for wrong in ([2] * len(sizes), [None], [*[100] * (len(sizes) - 1), None]):
         with pytest.raises(InvalidArgumentError, match=r"expected a known shape|too short"):
             periodic_resample(values, wrong)
+
+
+def test_variables_of_a_distribution_are_initialized():
+    flow = distributions.bijectors.MaskedAutoregressiveFlow(
+        distributions.bijectors.masked_autoregressive_default_template(hidden_layers=[2])
+    )
+    normal = tf.distributions.Normal(0.0, 1.0)
+    dist = distributions.TransformedDistribution(normal, flow, event_shape=[2])
+    with tf.Session() as session:
+        Vectors().run_test_sample_consistent_log_prob(session.run, dist, rtol=0.05)

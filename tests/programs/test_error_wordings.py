@@ -38,6 +38,24 @@ ONE = tf.SparseTensorValue([[0]], [1], [4])
 XENT = tf.nn.sparse_softmax_cross_entropy_with_logits
 
 WHILE_BUILDING = {
+    "sizes of a shape without a rank": (
+        lambda: tf.TensorShape(None).as_list(),
+        r"as_list\(\) is not defined on an unknown TensorShape",
+    ),
+    "length of a shape without a rank": (
+        lambda: len(tf.TensorShape(None)),
+        "Cannot take the length of shape with unknown rank",
+    ),
+    "dimensions of a shape without a rank": (
+        lambda: list(tf.TensorShape(None)),
+        "Cannot (iterate over a|take the length of) shape with unknown rank",
+    ),
+    "an optimized weight that is read from one copy": (
+        lambda: tf.layers.Layer().add_weight(
+            "v", [2], synchronization=tf.VariableSynchronization.ON_READ, trainable=True
+        ),
+        "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables.",
+    ),
     "a part of a scalar": (lambda: tf.constant(0)[:], "out of range"),
     "a part with too many dimensions": (lambda: tf.constant([1, 2])[1:, 1:], "out of range"),
     "cumsum along a vector": (lambda: tf.cumsum([1.0], [0]), "axis must be a scalar"),

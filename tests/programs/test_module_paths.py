@@ -218,6 +218,25 @@ from tensorflow.python.keras import keras_parameterized, testing_utils
 from tensorflow.python.ops.distributions.bijector_test_util import assert_scalar_congruency
 from tensorflow.python.keras.layers.local import LocallyConnected1D
 from tensorflow.python.keras.layers.serialization import deserialize
+from tensorflow.python.keras.constraints import maxnorm, nonneg
+from tensorflow.python.keras.layers.convolutional import Deconv2D, Deconvolution3D
+from tensorflow.python.keras.optimizer_v2.rmsprop import RMSProp
+from tensorflow.python.keras.utils.conv_utils import conv_kernel_mask, convert_kernel, deconv_output_length
+from tensorflow.python.keras.utils.multi_gpu_utils import multi_gpu_model
+from tensorflow.python.keras.utils.tf_utils import convert_shapes, is_symbolic_tensor, shape_type_conversion
+from tensorflow.python.distribute.distribution_strategy_context import get_replica_context, get_strategy, has_strategy
+from tensorflow.python.distribute.reduce_util import ReduceOp
+from tensorflow.python.framework.smart_cond import smart_case
+from tensorflow.python.saved_model.tag_constants import EVAL
+from tensorflow.python.estimator.estimator import _load_global_step_from_checkpoint_dir
+from tensorflow.python.training.tracking.data_structures import List, Mapping, NoDependency
+from tensorflow.contrib.distributions.python.ops.bijectors.masked_autoregressive import _gen_mask
+from tensorflow.contrib.estimator.python.estimator.export import export_all_saved_models
+from tensorflow.contrib.estimator.python.estimator.extenders import add_metrics, forward_features
+from tensorflow.contrib.estimator.python.estimator.head import multi_class_head, regression_head
+from tensorflow.contrib.estimator.python.estimator.multi_head import multi_head
+from tensorflow.contrib.estimator.python.estimator.saved_model_estimator import SavedModelEstimator
+from tensorflow.contrib.memory_stats.python.ops.memory_stats_ops import BytesInUse
 from tensorflow_estimator.python.estimator.export.export import SupervisedInputReceiver
 from tensorflow_estimator.python.estimator.export.export_output import EvalOutput, _SupervisedOutput
 from tensorflow_estimator.python.estimator import model_fn

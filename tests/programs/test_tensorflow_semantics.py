@@ -58,9 +58,19 @@ def test_gradients_of_tensors_are_computed_but_not_applied(session):
 def test_variables_that_are_not_trained_are_saved_or_not(session):
     kept, local = tf.contrib.framework.global_variable(42), tf.contrib.framework.local_variable([1, 2], name="a")
     assert (tf.global_variables(), tf.local_variables(), tf.trainable_variables()) == ([kept], [local], [])
-    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-    assert session.run(tf.contrib.framework.zero_initializer(local)).tolist() == [0, 0]
+    zeros = tf.contrib.framework.zero_initializer(local)
+    session.run(tf.global_variables_initializer())
+    assert session.run(zeros).tolist() == [0, 0] and zeros.op.name == "zero_initializer"
     assert session.run(kept) == 42 and not session.run(local).any()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="input is already initialized"):
+        session.run(zeros)
+
+
+def test_names_of_variables_in_checkpoints():
+    whole = tf.contrib.framework.variable("whole", shape=[])
+    cut = tf.contrib.framework.variable("cut", shape=[2, 2], partitioner=tf.variable_axis_size_partitioner(2))
+    names = [tf.contrib.framework.get_variable_full_name(each) for each in (whole, *cut)]
+    assert names == ["whole", *["cut"] * len(list(cut))] and len(list(cut)) > 1
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ class Estimator:
             raise ValueError("train takes either steps or max_steps, not both")
         for name, count in (("steps", steps), ("max_steps", max_steps)):
             if count is not None and count <= 0:
-                raise ValueError(f"train: {name} is {count}, expected more than 0")
+                raise ValueError(f"Must specify {name} > 0. train: {name} is {count}, expected more than 0")
         if max_steps is not None and max_steps <= self._saved_step():
             logging.info("nothing is trained: a checkpoint has reached global step %d already", max_steps)
             return self
@@ -201,7 +201,10 @@ class Estimator:
         listeners = list(saving_listeners or ())
         for listener in listeners:
             if not isinstance(listener, CheckpointSaverListener):
-                raise TypeError(f"saving_listeners holds {listener!r}, expected tf.train.CheckpointSaverListener")
+                raise TypeError(
+                    "saving_listeners must be a list of CheckpointSaverListener: "
+                    f"it holds {listener!r}, expected tf.train.CheckpointSaverListener"
+                )
         if self._config.trainer is not None:
             if all_hooks or listeners:
                 raise ValueError(
@@ -282,7 +285,9 @@ class Estimator:
         if "labels" in names:
             arguments["labels"] = labels
         elif labels is not None:
-            raise ValueError("the input function gives labels, and the model function takes none")
+            raise ValueError(
+                "model_fn does not take labels: the input function gives labels, and the model function takes none"
+            )
         spec = self._model_fn(features=features, **arguments)
         if not isinstance(spec, EstimatorSpec):
             raise ValueError(f"the model function returned {spec!r}, expected a tf.estimator.EstimatorSpec")
@@ -314,7 +319,7 @@ class Estimator:
             ValueError: `steps` is not positive.
         """
         if steps is not None and steps <= 0:
-            raise ValueError(f"evaluate: steps is {steps}, expected more than 0")
+            raise ValueError(f"Must specify steps > 0. evaluate: steps is {steps}, expected more than 0")
         all_hooks = list(checked_hooks(hooks, "hooks"))
         if steps is not None:
             all_hooks.append(evaluation.StopAfterBatchesHook(steps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +34,8 @@ class IteratorInitializerHook(SessionRunHook):
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of a function's parameters, those that are bound already left out."""
-    return tuple(inspect.signature(function).parameters)
+    bound = function.keywords if isinstance(function, functools.partial) else {}
+    return tuple(name for name in inspect.signature(function).parameters if name not in bound)
 
 
 def call_input_fn(input_fn: Callable[..., Any], mode: str, params: Any, config: Any) -> Any:
@@ -58,7 +60,9 @@ def features_and_labels(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
             result = iterator.get_next()
     if isinstance(result, (list, tuple)):
         if len(result) != 2:
-            raise ValueError(f"input_fn returned {len(result)} things, expected a pair (features, labels)")
+            raise ValueError(
+                f"input_fn returned {len(result)} things, expected a pair (features, labels): a len 2 tuple"
+            )
         return result[0], result[1], hooks
     return result, None, hooks
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tfray.errors import FailedPreconditionError
-from tfray.estimator.export_outputs import ExportOutput
+from tfray.estimator.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from tfray.estimator.spec import EstimatorSpec, ModeKeys, outputs_of
 from tfray.formats import files
 from tfray.framework.graph import Graph
@@ -19,7 +19,6 @@ from tfray.training.checkpoints import saved_model
 from tfray.training.checkpoints.saved_model import SavedModelBuilder, SignatureDef
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.sessions.scaffold import Scaffold
-from tfray.training.threads.global_step import create_global_step
 
 TAGS: Final = {
     ModeKeys.PREDICT: saved_model.tag_constants.SERVING,
@@ -54,7 +53,7 @@ def write(
         graph = Graph()
         graph.seed = estimator.config.tf_random_seed
         with graph.as_default():
-            create_global_step()
+            estimator._create_and_assert_global_step(graph)
             receiver = receiver_fns[mode]()
             spec = estimator.model_fn(receiver.features, getattr(receiver, "labels", None), mode, estimator.config)
             estimator._warm_start_without(checkpoint_path)
@@ -82,7 +81,9 @@ def _add(
     if mode == ModeKeys.PREDICT:
         signatures = _serving_signatures(spec, receiver)
     else:
-        signatures = {mode: _supervised_signature(spec, receiver, mode)}
+        kind = TrainOutput if mode == ModeKeys.TRAIN else EvalOutput
+        outputs = kind(spec.loss, spec.predictions, spec.eval_metric_ops)
+        signatures = {mode: outputs.as_signature_def(receiver.receiver_tensors)}
     saver = spec.scaffold.saver or Saver(sharded=True, allow_empty=True)
     from_graph = spec.scaffold.local_init_op
     local_init_op = Scaffold.default_local_init_op() if from_graph is None else from_graph
@@ -141,22 +142,6 @@ def build_all_signature_defs(
             except ValueError as error:
                 logging.info("the saved model has no signature %s: %s", key, error)
     return found
-
-
-def _supervised_signature(spec: EstimatorSpec, receiver: Any, mode: str) -> SignatureDef:
-    outputs: dict[str, Any] = {"loss": spec.loss}
-    predictions = spec.predictions
-    if isinstance(predictions, Mapping):
-        outputs.update({f"predictions/{name}": tensor for name, tensor in predictions.items()})
-    else:
-        outputs["predictions/output"] = predictions
-    for name, (value, update) in spec.eval_metric_ops.items():
-        outputs[f"metrics/{name}/value"] = value
-        if hasattr(update, "dtype"):
-            outputs[f"metrics/{name}/update_op"] = update
-    made = saved_model.predict_signature_def(receiver.receiver_tensors, outputs)
-    method = "training" if mode == ModeKeys.TRAIN else "eval"
-    return SignatureDef(inputs=made.inputs, outputs=made.outputs, method_name=f"tensorflow/supervised/{method}")
 
 
 def _new_folder(base: str) -> str:

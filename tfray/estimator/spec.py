@@ -117,7 +117,9 @@ def checked_hooks(hooks: Any, what: str) -> tuple[SessionRunHook, ...]:
     found = tuple(hooks or ())
     for hook in found:
         if not isinstance(hook, SessionRunHook):
-            raise TypeError(f"{what} holds {hook!r}, expected objects of tf.train.SessionRunHook")
+            raise TypeError(
+                f"Each must be a SessionRunHook: {what} holds {hook!r}, expected objects of tf.train.SessionRunHook"
+            )
     return found
 
 

@@ -48,7 +48,7 @@ class TrainSpec(_TrainFields):
     def __new__(cls, input_fn: Any, max_steps: int | None = None, hooks: Any = None) -> TrainSpec:
         _check_input_fn(input_fn)
         if max_steps is not None and max_steps <= 0:
-            raise ValueError(f"TrainSpec: max_steps is {max_steps}, expected more than 0")
+            raise ValueError(f"Must specify max_steps > 0. TrainSpec: max_steps is {max_steps}, expected more than 0")
         return super().__new__(cls, input_fn=input_fn, max_steps=max_steps, hooks=checked_hooks(hooks, "hooks"))
 
 
@@ -93,7 +93,7 @@ class EvalSpec(_EvalFields):
     ) -> EvalSpec:
         _check_input_fn(input_fn)
         if steps is not None and steps <= 0:
-            raise ValueError(f"EvalSpec: steps is {steps}, expected more than 0")
+            raise ValueError(f"Must specify steps > 0. EvalSpec: steps is {steps}, expected more than 0")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"EvalSpec: name is {name!r}, expected text")
         for label, seconds in (("start_delay_secs", start_delay_secs), ("throttle_secs", throttle_secs)):

@@ -120,6 +120,7 @@ def _saving_hooks(
         added.append(savers[0])
     if listeners and not savers:
         raise ValueError(
+            "There should be a CheckpointSaverHook to use saving_listeners: "
             "saving_listeners are called when checkpoints are saved, and none are: set save_checkpoints_steps or "
             "save_checkpoints_secs of RunConfig"
         )

@@ -202,7 +202,7 @@ class TensorShape:
     def as_list(self) -> list[int | None]:
         """Every size, None where unknown. Raises `ValueError` when the rank is unknown."""
         if self._sizes is None:
-            raise ValueError("as_list() is not defined on an unknown TensorShape: its rank is unknown until run time.")
+            raise ValueError("as_list() is not defined on an unknown TensorShape. Its rank is known only at run time")
         return list(self._sizes)
 
     def is_fully_defined(self) -> bool:
@@ -323,10 +323,14 @@ class TensorShape:
         return TensorShape(other).concatenate(self)
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        if self._sizes is None:
+            raise ValueError("Cannot take the length of shape with unknown rank.")
+        return len(self._sizes)
 
     def __iter__(self) -> Iterator[Dimension]:
-        return iter([Dimension(size) for size in self.sizes])
+        if self._sizes is None:
+            raise ValueError("Cannot iterate over a shape with unknown rank.")
+        return iter([Dimension(size) for size in self._sizes])
 
     def __bool__(self) -> bool:
         return self._sizes is not None

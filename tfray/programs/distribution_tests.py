@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tfray.framework.graph import Tensor
+from tfray.library.variables.variables import global_variables_initializer
+from tfray.ops.arrays.shape_ops import identity
 
 __all__ = ["DiscreteScalarDistributionTestHelpers", "VectorDistributionTestHelpers"]
 
@@ -74,9 +76,14 @@ class VectorDistributionTestHelpers:
         rtol: float = 1e-2,
         atol: float = 0.0,
     ) -> None:
-        """Check that the volume of a ball is the mean of ``1 / prob(x)`` over samples, 0 for those outside of it."""
-        x: Tensor = dist.sample(num_samples, seed=seed)
-        samples, logs = sess_run_fn([x, dist.log_prob(x)])
+        """Check that the volume of a ball is the mean of ``1 / prob(x)`` over samples, 0 for those outside of it.
+
+        Variables, which the distribution may make with its first sample, are initialized.
+        """
+        x: Tensor = identity(dist.sample(num_samples, seed=seed))  # not what a bijector remembers the inverse of
+        log_prob = dist.log_prob(x)
+        sess_run_fn(global_variables_initializer())
+        samples, logs = sess_run_fn([x, log_prob])
         size = samples.shape[-1]
         volume = math.pi ** (size / 2) * radius**size / math.gamma(size / 2 + 1)
         inside = np.linalg.norm(samples - center, axis=-1) <= radius

@@ -23,6 +23,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.dtypes import DTypeLike, int32, resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
@@ -35,6 +36,8 @@ from tfray.ops.arrays.shape_ops import cast, identity, rank, shape, size
 from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
+from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
+from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
 
 _Decorated = TypeVar("_Decorated")
 
@@ -91,6 +94,14 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
     ):
         is_reference = isinstance(output_tensor, Tensor) and output_tensor.dtype is resource
         return read_variable(output_tensor, scope) if is_reference else identity(output_tensor, name=scope)
+
+
+def global_step_in_checkpoint(checkpoint_dir: Any) -> int:
+    """The global step of a folder's latest checkpoint, 0 if there is none."""
+    if (path := latest_checkpoint(checkpoint_dir)) is None:
+        return 0
+    values = load_checkpoint(path)
+    return int(values.get_tensor(GraphKeys.GLOBAL_STEP)) if values.has_tensor(GraphKeys.GLOBAL_STEP) else 0
 
 
 def convert_n_to_tensor(

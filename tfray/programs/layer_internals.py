@@ -120,15 +120,3 @@ def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set[Any]:
     takers = [op for each in given if isinstance(each, Tensor) for op in each.consumers()]
     found = get_forward_walk_ops([*seeds, *takers])
     return {*given, *found, *(tensor for op in found for tensor in op.outputs)}
-
-
-def register_symbolic_tensor_type(symbolic_tensor_type: type) -> None:
-    """Let layers of `tf.keras` take objects of a class for tensors.
-
-    Here they take all that `tf.register_tensor_conversion_function` was told of, so nothing more is needed.
-
-    Raises:
-        ValueError: This is no class.
-    """
-    if not isinstance(symbolic_tensor_type, type):
-        raise ValueError(f"a class was expected, not {symbolic_tensor_type!r}")

@@ -65,6 +65,13 @@ def test_ways_to_say_a_transform(session, make, expected):
     np.testing.assert_allclose(session.run(make()), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_the_nearest_pixel_hangs_not_on_the_dtype(session, dtype):
+    made = image.rotate(np.arange(36).reshape(6, 6).astype(dtype), np.pi / 4)
+    # TensorFlow 1.15's rows, with coordinates that are halves in exact numbers
+    np.testing.assert_array_equal(session.run(made)[1:3], [[2, 3, 9, 16, 23, 23], [1, 8, 15, 21, 22, 29]])
+
+
 def test_gradients_are_those_of_the_values():
     with tf.Session():
         images = tf.constant(IMAGES.astype(np.float64))

@@ -501,3 +501,13 @@ def test_hooks_on_a_cluster(ray_local, tmp_path):
             assert session.run(step) == 5
     tags = {value.tag for event in events_in(tmp_path) for value in event.summary.value}
     assert tags == {"twice", "global_step/sec"}
+
+
+def test_the_global_step_is_named_as_in_tensorflow():
+    graph = tf.Graph()
+    with graph.as_default(), tf.name_scope("model"):
+        step = tf.train.get_or_create_global_step()
+    assert step.op.name == "global_step" and step.shape.as_list() == [] and step.dtype.base_dtype is tf.int64
+    assert {"global_step/Initializer/zeros", "global_step/Assign", "global_step/read"} <= {
+        op.name for op in graph.get_operations()
+    }

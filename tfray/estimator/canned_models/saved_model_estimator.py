@@ -68,10 +68,13 @@ class SavedModelEstimator(Estimator):
             raise RuntimeError("Graph must not contain a global step tensor before the SavedModel is loaded")
         signature = self._signature(mode)
         found = saved_model.find_graph(self.saved_model_dir, [TAGS[mode]])
-        saved_model.add_graph(found, self.saved_model_dir, input_map=_inputs(signature, features, labels))
         main_op = saved_model.main_op_of(found)
-        outputs = {key: graph.get_tensor_by_name(info.name) for key, info in signature.outputs.items()}
-        steps = list(graph.get_collection(TRAIN_OPS))
+        steps = list(found.collection_def[TRAIN_OPS].node_list.value) if TRAIN_OPS in found.collection_def else []
+        names = [*(info.name for info in signature.outputs.values()), *steps, *filter(None, [main_op])]
+        # What input functions have made may have taken the names that these have in the saved graph.
+        made: dict[str, Any] = dict.fromkeys(names)
+        saved_model.add_graph(found, self.saved_model_dir, None, _inputs(signature, features, labels), made=made)
+        outputs = {key: made[info.name] for key, info in signature.outputs.items()}
         for name in _MAIN_OPS:
             graph.get_collection_ref(name).clear()
         names = [key.removesuffix("/value") for key in outputs if key.startswith("metrics/") and key.endswith("/value")]
@@ -85,9 +88,9 @@ class SavedModelEstimator(Estimator):
             mode,
             outputs if is_prediction else {key: each for key, each in outputs.items() if key.startswith("predictions")},
             None if is_prediction else outputs["loss"],
-            steps[0] if steps else None,
+            made[steps[0]] if steps else None,
             metrics,
-            scaffold=Scaffold(local_init_op=graph.get_operation_by_name(main_op) if main_op else None),
+            scaffold=Scaffold(local_init_op=made[main_op] if main_op else None),
         )
 
 
@@ -102,11 +105,11 @@ def _inputs(signature: Any, features: Any, labels: Any) -> dict[str, Tensor | Sp
                 f"All required keys: {list(signature.inputs)}"
             )
         tensor, dtype, shape = given[key], as_dtype(info.dtype), TensorShape(info.tensor_shape)
-        if tensor.dtype != dtype or not tensor.shape.is_compatible_with(shape):
-            raise ValueError(
-                f"Tensor shape and/or dtype validation failed for input {key}: expected {dtype} of shape {shape}, got "
-                f"{tensor.dtype} of shape {tensor.shape}"
-            )
+        wrong = f"\n\tExpected dtype: {dtype}, Got: {tensor.dtype}" if tensor.dtype != dtype else ""
+        if not tensor.shape.is_compatible_with(shape):
+            wrong += f"\n\tExpected shape: {shape}, Got: {tensor.shape}"
+        if wrong:
+            raise ValueError(f"Tensor shape and/or dtype validation failed for input {key}:{wrong}")
         mapped[info.name] = tensor
     return mapped
 

@@ -373,8 +373,8 @@ class Layer(Tracker, Described):
         if synchronization is VariableSynchronization.ON_READ:
             if trainable:
                 raise ValueError(
-                    f"variable {name!r}: Synchronization value can be set to VariableSynchronization.ON_READ only for "
-                    "non-trainable variables"
+                    "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
+                    f"variables. Variable {name!r} has trainable=True"
                 )
             trainable = False
         graph = get_default_graph()

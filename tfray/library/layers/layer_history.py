@@ -69,7 +69,7 @@ def takes_masks(parameters: Mapping[str, inspect.Parameter], call: object) -> bo
     return "mask" in parameters or (takes("mask", parameters) and not str(call.__module__).startswith("tfray."))
 
 
-def depends_on(thing: Tensor | Operation, inputs: Sequence[Any]) -> bool:
-    """Whether a tensor or an operation depends on one of these inputs: tensors, sparse tensors, or values."""
-    ops = reachable_backward([thing.op if isinstance(thing, Tensor) else thing])
+def depends_on(thing: Any, inputs: Sequence[Any]) -> bool:
+    """Whether a tensor, variable or operation depends on one of these inputs: tensors, sparse tensors, or values."""
+    ops = reachable_backward([thing if isinstance(thing, Operation) else thing.op])
     return any(getattr(getattr(each, "values", each), "op", None) in ops for each in inputs)

@@ -21,6 +21,8 @@ from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import VariableScope, get_variable
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks.print_assert_ops import Assert
+from tfray.ops.math.comparison_ops import logical_not
 from tfray.ops.state import state_ops
 
 
@@ -85,8 +87,20 @@ def local_variable(
 
 
 def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
-    """An operation that fills a variable of known shape with zeros. Returns the new value."""
-    return state_ops.assign(ref, array_ops.zeros(ref.shape, ref.dtype), name=name)
+    """An operation that fills a variable of known shape with zeros, where it has no value yet. Returns the new value.
+
+    Raises:
+        InvalidArgumentError: At run time, the variable has one.
+    """
+    is_new = logical_not(state_ops.is_variable_initialized(ref))
+    with get_default_graph().control_dependencies([Assert(is_new, ["input is already initialized"])]):
+        return state_ops.assign(ref, array_ops.zeros(ref.shape, ref.dtype), name=name)
+
+
+def get_variable_full_name(var: Any) -> str:
+    """The name of a variable in checkpoints: of a part of a partitioned one, that of the whole."""
+    info = getattr(var, "_save_slice_info", None)
+    return str(var.op.name if info is None else info.full_name)
 
 
 class VariableDeviceChooser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def masked_dense(
     depth = values.shape.as_list()[-1]
     if depth is None:
         raise NotImplementedError("Rightmost dimension must be known prior to graph execution.")
-    mask = _mask(num_blocks or 1, depth, units, exclusive)
+    mask = autoregressive_mask(num_blocks or 1, depth, units, exclusive)
     initial = kernel_initializer or glorot_normal_initializer()
 
     def masked(kernel: Tensor) -> Tensor:
@@ -86,7 +87,7 @@ def masked_dense(
     return dense(values, units, activation, kernel_initializer=masked_initializer, kernel_constraint=masked, name=name)
 
 
-def _mask(blocks: int, inputs: int, units: int, exclusive: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+def autoregressive_mask(blocks: int, inputs: int, units: int, exclusive: bool) -> np.ndarray[Any, np.dtype[np.float32]]:
     """1 where an input, a row, may go into an output, a column."""
     mask = np.zeros([inputs, units], np.float32)
     rows, columns = inputs // blocks, units // blocks

@@ -19,6 +19,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.distributions import checks
+from tfray.library.networks.flow_layers import autoregressive_mask
 from tfray.ops.math import special_ops
 
 LOGNDTR_FLOAT32_LOWER: Final = np.float32(-10)
@@ -26,6 +27,27 @@ LOGNDTR_FLOAT32_UPPER: Final = np.float32(5)
 LOGNDTR_FLOAT64_LOWER: Final = np.float64(-20)
 LOGNDTR_FLOAT64_UPPER: Final = np.float64(8)
 """Where TensorFlow's `log_ndtr` goes over from one formula to another. Here one holds everywhere."""
+
+
+def gen_mask(
+    num_blocks: int, n_in: int, n_out: int, mask_type: str = "exclusive", dtype: DTypeLike = tf.float32
+) -> np.ndarray[Any, Any]:
+    """The mask of a layer whose outputs see inputs of earlier blocks only.
+
+    Args:
+        num_blocks: Number of blocks into which inputs and outputs are divided.
+        n_in: Number of inputs.
+        n_out: Number of outputs.
+        mask_type: ``exclusive``, or ``inclusive`` where outputs of a block see its own inputs, too.
+        dtype: Dtype of the mask.
+
+    Returns:
+        ``[n_out, n_in]``: 1 where an output sees an input.
+    """
+    return autoregressive_mask(num_blocks, n_in, n_out, mask_type == "exclusive").T.astype(
+        as_dtype(dtype).as_numpy_dtype
+    )
+
 
 # -- checks --------------------------------------------------------------------------------------------
 

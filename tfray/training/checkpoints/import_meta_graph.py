@@ -94,10 +94,17 @@ def add_meta_graph(
     scope: str,
     input_map: Mapping[str, Tensor] | None = None,
     allow: Collection[str] = (),
+    made: dict[str, Any] | None = None,
 ) -> Saver | None:
-    """Add the graph `plain` with the collections of a meta graph in a `new_scope`; see `import_meta_graph`."""
+    """Add the graph `plain` with the collections of a meta graph in a `new_scope`; see `import_meta_graph`.
+
+    `made` has names of operations and tensors of the graph as keys; its values become what these are here, whatever
+    names the current graph has left for them.
+    """
     graph = get_default_graph()
-    import_graph_def(plain, input_map, name=scope, allow=allow)
+    elements = import_graph_def(plain, input_map, list(made or ()), name=scope, allow=allow)
+    if made is not None:
+        made.update(zip(list(made), elements or (), strict=True))
     with damage_reported("the meta graph"):
         return _add_collections(definition, graph, scope)
 

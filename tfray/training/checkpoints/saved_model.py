@@ -530,14 +530,18 @@ def add_graph(
     input_map: Mapping[str, Any] | None = None,
     allow: Collection[str] = (),
     clear_devices: bool = False,
+    made: dict[str, Any] | None = None,
 ) -> str:
-    """Add a graph to the current one, without values; return what the names of its operations begin with."""
+    """Add a graph to the current one, without values; return what the names of its operations begin with.
+
+    The values of `made` become the operations and tensors that its keys name in the graph of the model.
+    """
     prefix = new_scope(import_scope)
     if found.HasField("object_graph_def"):
         found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
     given = given_tensors(input_map, prefix)
     assets = {asset.tensor_info.name: asset.filename for asset in found.asset_file_def}
-    add_model(found, assets, folder, prefix, given, allow, clear_devices)
+    add_model(found, assets, folder, prefix, given, allow, clear_devices, made)
     return prefix
 
 
@@ -549,6 +553,7 @@ def add_model(
     given: Mapping[str, Tensor] | None = None,
     allow: Collection[str] = (),
     clear_devices: bool = False,
+    made: dict[str, Any] | None = None,
 ) -> Saver | None:
     """Add the graph of a model to the current one, below `prefix`; see `load`.
 
@@ -560,6 +565,7 @@ def add_model(
         given: What replaces tensors of the graph, by name.
         allow: What its operations may use besides its assets.
         clear_devices: Leave out devices.
+        made: Names of operations and tensors of the graph, whose values become these.
 
     Returns:
         Its saver; see `import_meta_graph`.
@@ -570,7 +576,7 @@ def add_model(
     inside = _set_assets(plain, assets, folder)
     inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
     plain.node = [replace(n, is_loaded=False) for n in checked_nodes(plain.node, allow, inside, inputs)]
-    return add_meta_graph(found, plain, prefix, given, allow)
+    return add_meta_graph(found, plain, prefix, given, allow, made)
 
 
 def _names(found: MetaGraphDef) -> Iterator[str]:

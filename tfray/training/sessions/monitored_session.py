@@ -123,7 +123,7 @@ class WorkerSessionCreator(SessionCreator):
         self._scaffold.finalize()
         if self._manager is None:
             self._manager = _manager_of(self._scaffold)
-        return self._manager.wait_for_session(self._master, self._config, self._max_wait_secs)
+        return self._manager.wait_for_session(self._master, config=self._config, max_wait_secs=self._max_wait_secs)
 
 
 def _manager_of(scaffold: Scaffold) -> SessionManager:

@@ -8,6 +8,8 @@ from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.library.variables.initializers import zeros_initializer
+from tfray.library.variables.variable_scope import get_variable
 from tfray.library.variables.variables import Variable
 
 _GLOBAL_STEP_READ: Final = "global_step_read_op_cache"
@@ -61,11 +63,12 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     if get_global_step(graph) is not None:
         raise InvalidArgumentError("'global_step' already exists: use get_global_step or get_or_create_global_step")
     with graph.as_default(), graph.name_scope(None):
-        return Variable(
-            0,
+        return get_variable(
+            GraphKeys.GLOBAL_STEP,
+            (),
+            dtypes.int64,
+            zeros_initializer(),
             trainable=False,
-            dtype=dtypes.int64,
-            name=GraphKeys.GLOBAL_STEP,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
         )
 
