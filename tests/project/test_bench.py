@@ -672,6 +672,18 @@ block = bytearray(50_000_000)
 print(flush=True)
 sys.stdin.read()
 """
+PARENT = """
+import subprocess, sys
+print(flush=True)
+sys.stdin.readline()
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+sys.stdin.readline()
+child.communicate()
+print(flush=True)
+sys.stdin.read()
+"""
 SHARER = """
 import mmap, os, subprocess, sys
 fd = os.memfd_create("shared") if len(sys.argv) == 1 else int(sys.argv[1])
@@ -687,14 +699,21 @@ else:
 
 
 def test_memory_of_descendants_counts_until_they_end():
-    before = memory_bytes(os.getpid())
-    with PeakMemory(os.getpid()) as peak:
-        child = holding("-c", HOLDER)
-        assert child.pid in process_tree(os.getpid())
-        assert memory_bytes(os.getpid()) > before + 50_000_000
+    parent = holding("-c", PARENT, HOLDER)  # small: what it shares with other programs may come and go
+
+    def told():
+        parent.stdin.write(b"\n")
+        parent.stdin.flush()
+        return parent.stdout.readline()
+
+    before = memory_bytes(parent.pid)
+    with PeakMemory(parent.pid) as peak:
+        assert int(told()) in process_tree(parent.pid)
+        assert memory_bytes(parent.pid) > before + 50_000_000
         wait_for(lambda: peak.peak_bytes > before + 50_000_000)
-        let_go(child)
-        assert memory_bytes(os.getpid()) < before + 25_000_000
+        told()
+        assert memory_bytes(parent.pid) < before + 25_000_000
+    let_go(parent)
 
 
 def test_shared_memory_counts_once(tmp_path):

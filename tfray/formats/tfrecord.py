@@ -227,12 +227,12 @@ def tf_record_iterator(path: files.PathLike, options: Any = None) -> Iterator[by
 
 class _Records(Iterator[bytes]):
     def __init__(self, path: files.PathLike, options: Any) -> None:
-        self._start = lambda offset: read_records(path, options, offset)
+        self._path, self._options = path, options
         self._records: Iterator[tuple[bytes, int]] | None = None
         self._offset = 0
 
     def __next__(self) -> bytes:
-        self._records = self._records or self._start(self._offset)
+        self._records = self._records or read_records(self._path, self._options, self._offset)
         try:
             record, self._offset = next(self._records)
         except (StopIteration, OpError):
