@@ -18,7 +18,7 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import files
-from tfray.formats.tfrecord import TFRecordOptions, tf_record_iterator
+from tfray.formats.tfrecord import TFRecordOptions, records_of
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType
@@ -234,7 +234,7 @@ MATCHING: Final = register(
 def _tfrecord_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     options = TFRecordOptions(_as_text(compression) or None)
 
-    return dataset_sources.Files(_paths(filenames), lambda path: tf_record_iterator(path, options))
+    return dataset_sources.Files(_paths(filenames), lambda path: records_of(path, options))
 
 
 TF_RECORDS: Final = _dataset(

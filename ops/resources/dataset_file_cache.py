@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import DataLossError
 from tfray.formats import files
 from tfray.formats.tensor_proto import TensorProto, held_array, tensor_message
-from tfray.formats.tfrecord import TFRecordWriter, tf_record_iterator
+from tfray.formats.tfrecord import TFRecordWriter, records_of
 from tfray.ops.resources.dataset_values import DatasetValue, Element, Walk
 
 
@@ -35,7 +35,7 @@ class CachedInFile(DatasetValue):
         return _Writing(walk, self._parent.open(walk), self._path)
 
     def _read(self) -> Iterator[Element]:
-        records = tf_record_iterator(self._path)
+        records = records_of(self._path)
         while element := tuple(_array(record) for record in islice(records, self._components)):
             if len(element) < self._components:
                 raise DataLossError(f"the cache {self._path} ends within an element: remove it")

@@ -12,7 +12,7 @@ from tfray.errors import DataLossError
 from tfray.formats import files
 from tfray.formats.message import Field, Message
 from tfray.formats.tensor_proto import TensorProto
-from tfray.formats.tfrecord import TFRecordWriter, tf_record_iterator
+from tfray.formats.tfrecord import TFRecordWriter, records_of
 
 FILE_VERSION: Final = "brain.Event:2"
 
@@ -214,7 +214,7 @@ def summary_iterator(path: files.PathLike) -> Iterator[Event]:
         DataLossError: The file is damaged; the events before the damage are given first. A file that is still being
             written may seem damaged at its end.
     """
-    for index, record in enumerate(tf_record_iterator(path)):
+    for index, record in enumerate(records_of(path)):
         try:
             event = Event.FromString(record)
         except DataLossError as error:

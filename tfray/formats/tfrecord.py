@@ -241,6 +241,11 @@ class _Records(Iterator[bytes]):
         return record
 
 
+def records_of(path: files.PathLike, options: Any = None) -> Iterator[bytes]:
+    """As `tf_record_iterator`, but over at its end or at the first error: for files that do not grow."""
+    return chain.from_iterable(records for records, _ in _read_batches(path, options))
+
+
 def read_records(path: files.PathLike, options: Any = None, start: int = 0) -> Iterator[tuple[bytes, int]]:
     """The records of a TFRecord file, each with the (uncompressed) offset behind it. Raises as `tf_record_iterator`.
 
