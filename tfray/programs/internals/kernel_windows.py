@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.programs.layer_internals import conv_output_length
+from tfray.programs import layer_internals
 
 __all__ = ["conv_connected_inputs", "conv_kernel_mask", "conv_output_shape", "convert_kernel", "deconv_output_length"]
 
@@ -19,7 +19,7 @@ def conv_output_shape(
     """Spatial shape of a convolution's result, whose kernel takes at least one step in each dimension."""
     reach = [max(size, 1) for size in kernel_shape]
     sizes = zip(input_shape, reach, strides, strict=False)
-    return tuple(conv_output_length(size, width, padding, step) or 0 for size, width, step in sizes)
+    return tuple(layer_internals.conv_output_length(size, width, padding, step) or 0 for size, width, step in sizes)
 
 
 def conv_connected_inputs(
@@ -120,7 +120,6 @@ def deconv_output_length(
         return None
     reach = (filter_size - 1) * dilation + 1
     if output_padding is None:
-        added = {"same": 0, "valid": max(reach - stride, 0), "full": 2 - stride - reach}[padding]
-        return input_length * stride + added
+        return layer_internals.deconv_output_length(input_length, reach, padding, stride)
     cut = {"same": reach // 2, "valid": 0, "full": reach - 1}[padding]
     return (input_length - 1) * stride + reach - 2 * cut + output_padding
