@@ -15,7 +15,7 @@ def check(kind, folder, numbers):
     assert sum(results.errors.values()) == len(numbers) and results.errors["read"]
 
 
-@pytest.mark.rows(every=2)
+@pytest.mark.rows(every=4)
 @pytest.mark.fault(
     "Files",
     "A checkpoint, graph or model is damaged, or made to harm.",

@@ -135,6 +135,7 @@ def errors_of_pyright(tmp_path_factory) -> dict[str, list[str]]:
     return pyright(program, copy)
 
 
+@pytest.mark.slow
 def test_pyright_knows_every_public_name(errors_of_pyright):
     assert len(EVERY_NAME) > 1500
     errors = errors_of_pyright["every_name.py"]
@@ -142,6 +143,7 @@ def test_pyright_knows_every_public_name(errors_of_pyright):
     assert len(errors) == 2
 
 
+@pytest.mark.slow
 def test_pyright_accepts_a_typed_program(errors_of_pyright):
     assert errors_of_pyright[TYPED_PROGRAM.name] == []
 

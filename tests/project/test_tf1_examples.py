@@ -52,7 +52,7 @@ def test_every_program_is_run():
     assert not [name for name, text in sources.items() if "tfray as" in text or "import tensorflow as tf" not in text]
 
 
-QUICK = ("mnist_softmax", "char_lstm", "word2vec_projector", "q_learning", "tfrecords_by_queues")
+QUICK = ("mnist_softmax", "char_lstm", "word2vec_projector", "q_learning")
 """Programs that are not slow. Two others are run for a few steps by the tests below."""
 
 

@@ -184,7 +184,7 @@ UNARY = (tf.tanh, tf.exp, tf.abs, tf.negative, tf.sigmoid, tf.nn.relu, tf.square
 BINARY = (tf.add, tf.subtract, tf.multiply, tf.maximum, tf.squared_difference)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.data())
 def test_random_programs(data):
     with tf.Graph().as_default():

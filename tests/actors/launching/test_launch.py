@@ -82,6 +82,7 @@ def losses(output):
     return [(float(first), float(last)) for first, last in re.findall(r"loss (\S+) -> (\S+)", output)]
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_an_asynchronous_program_of_tensorflow(ray_local, tmp_path):
     program = Program(str(tensorflow_program("between_graph_async.py", tmp_path)), [], 1, 2, ray_address())

@@ -97,7 +97,7 @@ def run_in_order(model, threads, steps, choose):
     promise="No answer is lost, and each step is counted once.",
 )
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_steps_end_whatever_the_order_of_threads_and_frames(conducted, model, data):
     threads, steps = data.draw(st.sampled_from([(1, 3), (2, 2), (3, 2)]))

@@ -35,7 +35,7 @@ def of_type(kind):
     return st.builds(kind)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(MESSAGES).flatmap(of_type))
 def test_messages_come_back(message):
     back = read(travelled(message))
@@ -44,7 +44,7 @@ def test_messages_come_back(message):
         assert type(mine) is type(theirs)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(PLAIN)
 def test_anything_else_is_refused_or_a_message(header):
     try:

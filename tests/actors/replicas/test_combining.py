@@ -108,6 +108,7 @@ def assert_every_step_counted_once(result):
     assert result.variables["global_step"] == STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("worker", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_worker_that_combines_or_another_of_its_node_may_die(nodes, clusters, worker):

@@ -95,6 +95,7 @@ def far_nodes(ray_nodes):
     return start
 
 
+@pytest.mark.slow
 def test_parameters_travel_while_gradients_of_the_step_before_do(far_nodes):
     nodes = far_nodes(1, 4 * TENSOR_BYTES)
     run = tf.train.RunConfig(steps=6, logdir=None, trace_steps=range(3, 6))

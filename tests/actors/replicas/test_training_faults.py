@@ -56,6 +56,7 @@ def killing_run(folder, steps, kills, **options):
     return tf.train.RunConfig(steps=steps, on_step=on_step, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "Workers and parameter servers",
     "A worker dies.",

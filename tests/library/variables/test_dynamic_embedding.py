@@ -249,6 +249,7 @@ def test_what_makes_no_sense_is_refused(options, message):
         table(**options)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_tables_live_on_parameter_servers(ray_local):
     jobs = {"ps": tf.JobSpec(2, num_cpus=0.1), "worker": tf.JobSpec(1, num_cpus=0.1)}

@@ -249,5 +249,5 @@ class ShuffleAgainstModel(AgainstModel):
 )
 def test_queues_behave_as_the_model(machine):
     case = machine.TestCase()
-    case.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+    case.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
     case.runTest()

@@ -76,10 +76,12 @@ def test_a_kernel_is_compiled_once_and_kept(tmp_path):
     assert again == pytest.approx(total, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_loops_that_become_calls_of_the_c_library(tmp_path):
     assert [run(tmp_path, CALLS) for _ in range(2)] == [[0, 1]] * 2  # compiled, and then loaded without the compiler
 
 
+@pytest.mark.slow
 def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     folder = tmp_path / "tfray" / "kernels"
     folder.mkdir(parents=True)

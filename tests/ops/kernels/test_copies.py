@@ -48,7 +48,7 @@ def layouts(draw):
 
 @pytest.mark.usefixtures("threads", "_compiled")
 @given(layouts())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_copies_between_memory_layouts(arrays):
     source, memory, view = arrays
     expected = memory.copy()

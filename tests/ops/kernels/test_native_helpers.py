@@ -139,7 +139,7 @@ def test_many_callers_share_the_helpers(note_threads, work):
 
     def call():
         try:
-            for _ in range(2_000 if work == SHORT else 50):
+            for _ in range(500 if work == SHORT else 50):
                 note_threads(work)
         except BaseException as error:  # noqa: BLE001 (shown below)
             failures.append(error)

@@ -32,5 +32,5 @@ def test_resampling_adds_up_the_taps_of_each_pixel(method, sizes, counts, channe
         taps = axis.taps()
         for indices, weights in zip(taps.indices, taps.weights, strict=True):
             np.add.at(matrix, (np.arange(axis.outputs), indices), weights)
-    expected = np.einsum("rh,cw,bhwk->brck", *matrices, images)
+    expected = np.einsum("rh,cw,bhwk->brck", *matrices, images, optimize=True)
     np.testing.assert_allclose(found, expected, atol=1e-5 * max(1, rows.inputs // 8))

@@ -160,6 +160,7 @@ def test_replicas_send_the_mean_of_several_batches(ray_local, model):
     assert together.steps == 20 and together.history[-1].members == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_everything_at_once_in_an_elastic_run(ray_local):
     scale = scaling((2, 2), 2, wire_dtype="bfloat16")

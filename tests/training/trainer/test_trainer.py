@@ -66,7 +66,7 @@ def loss_of_dense(variables):
 # -- the same as in one process ------------------------------------------------------------------------
 
 
-@pytest.mark.rows(every=2)
+@pytest.mark.rows(every=4)
 @pytest.mark.parametrize(
     ("model", "optimizer", "workers", "shards"),
     [
@@ -198,6 +198,7 @@ def test_evaluation_of_what_was_trained(ray_local):
         made.evaluate(result, [])
 
 
+@pytest.mark.slow
 def test_features_may_be_dictionaries_with_any_keys(ray_local):
     def model_fn(features, labels):
         w = tf.Variable(np.zeros(2, np.float32), name="w")
@@ -373,6 +374,7 @@ def test_a_batch_that_differs_names_array_step_and_replica(ray_local, run, chang
         tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, tf.train.RunConfig(steps=5, **run)).fit()
 
 
+@pytest.mark.slow
 def test_a_batch_is_cast_as_what_is_fed_to_a_session(ray_local):
     inner = tf.train.array_input(*classification_data(), batch_size=24)
 

@@ -636,6 +636,7 @@ def test_a_lost_shard_ends_training_without_checkpoints(ray_local, clusters):
         trainer(None, 200, on_step=on_step).fit()
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize(
     "interval", [pytest.param({"save_every_steps": 7}, marks=pytest.mark.slow), {"save_every_s": 0.05}]

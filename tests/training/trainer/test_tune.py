@@ -140,6 +140,7 @@ def tuner(function, folder, config, failures=0, callbacks=(), **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_a_trial_reports_each_step_and_goes_on_from_its_checkpoint(ray_local, tmp_path):
