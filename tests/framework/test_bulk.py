@@ -29,15 +29,15 @@ def test_the_last_thread_to_leave_lets_the_search_go_on():
     def within():
         with making_much():
             entered.set()
-            leave.wait(10)
+            leave.wait(60)
 
     other = threading.Thread(target=within)
     with making_much():
         other.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
     assert not gc.isenabled()
     leave.set()
-    other.join(10)
+    other.join(60)
     assert gc.isenabled()
 
 

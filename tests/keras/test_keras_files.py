@@ -585,7 +585,7 @@ def test_functions_of_lambda_layers_are_found_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("layer", "told"),
     [
-        (lambda: layers.Conv1D(2, 2, padding="causal"), {"padding": "causal", "kernel_size": 2, "use_bias": True}),
+        (lambda: layers.Conv1D(2, 2, padding="causal"), {"padding": "causal", "kernel_size": [2], "use_bias": True}),
         (lambda: layers.GRU(2), {"recurrent_activation": "hard_sigmoid", "reset_after": False, "unroll": False}),
         (lambda: layers.SimpleRNN(2, "relu", False), {"activation": "relu", "use_bias": False}),
         (lambda: layers.CuDNNLSTM(2), {"units": 2, "unit_forget_bias": True, "activation": None, "unroll": None}),

@@ -116,7 +116,7 @@ def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receive
     assert message.keys == ("small", "large") and tensors == [2] and len(message.objects) == 1
     del items
     link.send(plain(Answer(read(header).number, is_missing=True)))
-    receipt(20)
+    receipt(PATIENCE_S)
     assert ray_local.get(actor.all.remote()) == [(STEP, (3,), ["small", "large"], [2, 200_000])]
 
 
@@ -127,7 +127,7 @@ def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(
     link, header, _ = messages.get(timeout=PATIENCE_S)
     link.send(plain(Answer(read(header).number, is_missing=True)))
     with pytest.raises(UnavailableError, match="/job:ps/task:0 cannot be called"):
-        receipt(20)
+        receipt(PATIENCE_S)
     peer.close()
 
 
@@ -152,5 +152,5 @@ def test_objects_for_another_node_go_by_a_call(ray_local, receiver):
     peer, actor, _ = receiver
     elsewhere = Peer(peer.device, peer.handle, "another node")
     (receipt,) = elsewhere.deliver(STEP, (0,), [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
-    receipt(20)
+    receipt(PATIENCE_S)
     assert ray_local.get(actor.all.remote()) == [(STEP, (0,), ["large"], [200_000])]

@@ -91,6 +91,7 @@ class Conv3DTranspose(InKeras, convolution_layers.Conv3DTranspose):
     """A transposed convolution of volumes; arguments as for `Conv2DTranspose`, without dilation."""
 
     _takes_images = True
+    _unsaid = ("dilation_rate",)
 
     def __init__(
         self,
@@ -269,6 +270,7 @@ class ZeroPadding1D(_ZeroPadding):
     """Puts zeros before and after sequences: `padding` is one size, or a pair."""
 
     _dimensions = 1
+    _unsaid = ("data_format",)
 
 
 class ZeroPadding2D(_ZeroPadding):
@@ -298,6 +300,7 @@ class Cropping1D(_Cropping):
     """Cuts steps off sequences; `cropping` as the padding of `ZeroPadding1D`."""
 
     _dimensions = 1
+    _unsaid = ("data_format",)
 
 
 class Cropping2D(_Cropping):
@@ -331,6 +334,7 @@ class UpSampling1D(_UpSampling):
     """Repeats steps of sequences `size` times."""
 
     _dimensions = 1
+    _unsaid = ("data_format",)
 
 
 class UpSampling2D(_UpSampling):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tfray.keras.settings import image_data_format
-from tfray.library.layers.keras_layer import NAMED, named
+from tfray.library.layers.descriptions import NAMED, named
 from tfray.library.layers.named_initializers import GlorotUniform
 
 

@@ -134,6 +134,8 @@ class Bidirectional(TakesStates, Wrapper):
     supports_masking = True
     _names_both = True
 
+    _unsaid = ("backward_layer",)
+
     def __init__(
         self,
         layer: Any,

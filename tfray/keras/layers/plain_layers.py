@@ -62,7 +62,8 @@ class InputLayer(Layer):
         if ragged:
             raise ValueError(_NOT_RAGGED)
         shape = (input_shape,) if isinstance(input_shape, int) else input_shape
-        super().__init__(input_shape=shape, batch_size=batch_size, dtype=dtype or floatx(), name=name, **kwargs)
+        own = name or f"input_{get_uid('input')}"
+        super().__init__(input_shape=shape, batch_size=batch_size, dtype=dtype or floatx(), name=own, **kwargs)
         self.input_dtype, self.given, self.sparse = dtype, input_tensor, sparse
 
     def _taken(self, tensor: Any) -> Any:
@@ -77,7 +78,8 @@ class InputLayer(Layer):
         shape, dtype = self.batch_input_shape, self.dtype.name
         if self.given is not None:
             shape, dtype = self.given.shape.as_list(), self.given.dtype.name
-        return {"batch_input_shape": shape, "dtype": dtype, "sparse": self.sparse, "name": self.name}
+        of_tensors = {"dtype": dtype, "sparse": self.sparse, "ragged": False}
+        return {"batch_input_shape": shape, "name": self.name, **of_tensors}
 
 
 def Input(
@@ -254,7 +256,7 @@ class Embedding(Layer):
         if "batch_input_shape" not in kwargs:
             lengths = input_length if isinstance(input_length, (list, tuple)) else (input_length,)
             kwargs.setdefault("input_shape", tuple(lengths))
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(activity_regularizer=activity_regularizer, **{"dtype": floatx(), **kwargs})
         self.input_dim = input_dim
         self.supports_masking = self.mask_zero = mask_zero
         self.input_length = input_length
@@ -345,13 +347,10 @@ class _SpatialDropout(Dropout):
 class SpatialDropout1D(_SpatialDropout):
     """Dropout of whole channels of sequences."""
 
+    _unsaid = ("data_format",)
+
     def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer; the order of channels alone if it is not the usual one."""
-        config = super().get_config()
-        return {name: item for name, item in config.items() if (name, item) != ("data_format", "channels_last")}
 
 
 class SpatialDropout2D(_SpatialDropout):
@@ -521,11 +520,11 @@ class PReLU(Layer):
         self.alpha_initializer = initializers.get(alpha_initializer)
         self.alpha_regularizer = regularizers.get(alpha_regularizer)
         self.alpha_constraint = constraints.get(alpha_constraint)
-        self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else list(shared_axes or ())
+        self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else shared_axes and list(shared_axes)
 
     def build(self, input_shape: Any) -> None:
         sizes = TensorShape(input_shape).as_list()
-        shape = [1 if axis in self.shared_axes else size for axis, size in enumerate(sizes) if axis]
+        shape = [1 if axis in (self.shared_axes or ()) else size for axis, size in enumerate(sizes) if axis]
         settings = {"regularizer": self.alpha_regularizer, "constraint": self.alpha_constraint}
         self.alpha = self.add_weight("alpha", shape, initializer=self.alpha_initializer, **settings)
         super().build(input_shape)

@@ -54,7 +54,7 @@ def build_cell(owner: Layer, cell: Any, step: Any, constants: Sequence[Any]) -> 
     with nullcontext() if inside else variable_scope(own, auxiliary_name_scope=False):
         if not cell.built:
             cell._scope = get_variable_scope()
-            cell._dtype = owner.dtype
+            cell._dtype = owner.dtype or cell._dtype
             shapes: Any = [step, *constants] if _takes("constants", cell) and constants else step
             cell.build(shapes)
             cell.built = True

@@ -23,6 +23,7 @@ from tfray.keras.layers.recurrent_cells import (
     size_shape,
 )
 from tfray.keras.step_loop import rnn
+from tfray.library.layers.descriptions import told
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variables import Variable
@@ -507,9 +508,8 @@ class RNN(TakesStates):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, and how many constants it was called with, if any."""
         own = super().get_config()
-        if "cell" in own:
-            own["cell"] = self.cell  # one, where there was a list of them
-        return own
+        of_cell = {"cell": self.cell, **vars(self.cell)}  # one cell, where there was a list of them
+        return {key: told(key, of_cell[key]) if key in of_cell else value for key, value in own.items()}
 
     def reset_states(self, states: Any = None) -> None:
         """Set the states of a stateful layer: to zeros, or to arrays, one for each part.

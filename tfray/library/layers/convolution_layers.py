@@ -14,6 +14,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, Sizes, TensorLike
 from tfray.library.layers import named_activations
 from tfray.library.layers.base_layer import Layer, apply_layer, checked_shape
+from tfray.library.layers.descriptions import NAMED
 from tfray.library.layers.input_spec import InputSpec
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -376,24 +377,21 @@ class SeparableConvolutionLayer(ConvolutionLayer):
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        self._depthwise = (depthwise_initializer, depthwise_regularizer, depthwise_constraint)
-        self._pointwise = (pointwise_initializer, pointwise_regularizer, pointwise_constraint)
+        self.depthwise_initializer, self.pointwise_initializer = depthwise_initializer, pointwise_initializer
+        self.depthwise_regularizer, self.pointwise_regularizer = depthwise_regularizer, pointwise_regularizer
+        self.depthwise_constraint, self.pointwise_constraint = depthwise_constraint, pointwise_constraint
 
     def build(self, input_shape: ShapeLike) -> None:
         channels = self._channels(input_shape)
         between = channels * self.depth_multiplier
-        self.depthwise_kernel = self._add_part(
-            "depthwise_kernel", [*self.kernel_size, channels, self.depth_multiplier], self._depthwise
-        )
-        self.pointwise_kernel = self._add_part(
-            "pointwise_kernel", [1] * self.rank + [between, self.filters], self._pointwise
-        )
+        self.depthwise_kernel = self._add_part("depthwise", [*self.kernel_size, channels, self.depth_multiplier])
+        self.pointwise_kernel = self._add_part("pointwise", [1] * self.rank + [between, self.filters])
         self._add_bias()
         self.built = True
 
-    def _add_part(self, name: str, shape: list[int], settings: tuple[Any, Any, Any]) -> Any:
-        initializer, regularizer, constraint = settings
-        return self.add_weight(name, shape, initializer=initializer, regularizer=regularizer, constraint=constraint)
+    def _add_part(self, part: str, shape: list[int]) -> Any:
+        settings: dict[str, Any] = {kind: getattr(self, f"{part}_{kind}") for kind in NAMED}
+        return self.add_weight(f"{part}_kernel", shape, **settings)
 
 
 class SeparableConv2D(SeparableConvolutionLayer):
@@ -449,7 +447,7 @@ class ChannelwiseConv2D(SeparableConvolutionLayer):
         channels = self._channels(input_shape)
         self.filters = channels * self.depth_multiplier
         shape = [*self.kernel_size, channels, self.depth_multiplier]
-        self.depthwise_kernel = self._add_part("depthwise_kernel", shape, self._depthwise)
+        self.depthwise_kernel = self._add_part("depthwise", shape)
         self._add_bias()
         self.built = True
 

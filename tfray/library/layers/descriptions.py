@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -160,16 +160,20 @@ class _SignatureOfInit:
 
 
 _UNSAID: Final = {
-    "adjustment", "fused", "implementation", "renorm", "renorm_clipping", "renorm_momentum", "time_major",
-    "virtual_batch_size", "zero_output_for_mask",
+    "adjustment", "fused", "renorm", "renorm_clipping", "renorm_momentum", "verify_shape", "virtual_batch_size",
+    "zero_output_for_mask",
 }  # fmt: skip
-"""Arguments that stand in no configuration while they have their defaults: not every version of Keras knows them."""
+"""Arguments that stand in no configuration while they have their defaults, as in TensorFlow 1.15."""
+
+_UNSAID_IN_FILES: Final = {"dtype", "implementation", "ragged", "time_major"}
+"""Those that stand in no file while they have their defaults: not every version of Keras knows them."""
 
 
 class Described:
     """A mixin for classes that are described by the arguments with which they are made."""
 
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    _unsaid: ClassVar[Collection[str]] = ()  # arguments that stand in a configuration only where they are given
     __signature__ = _SignatureOfInit()
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -189,7 +193,7 @@ class Described:
             # Some defaults are classes, of which layers make objects.
             name: parameter.default() if hasattr(parameter.default, "from_config") else parameter.default
             for name, parameter in parameters.items()
-            if parameter.default is not parameter.empty and name not in _UNSAID
+            if parameter.default is not parameter.empty and name not in _UNSAID and name not in self._unsaid
         }
         return {**defaults, **dict(zip(named, args, strict=False)), **kwargs}
 
@@ -249,7 +253,9 @@ def described(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return [described(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): described(item) for key, item in value.items()}
+        found = {str(key): described(item) for key, item in value.items()}
+        kind = _found(found["class_name"]) if found.keys() == {"class_name", "config"} else None
+        return found if kind is None else {**found, "config": _as_keras_has_it(found["config"], kind)}
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf":
         return value.tolist()
     if isinstance(value, DType):
@@ -259,10 +265,7 @@ def described(value: object) -> Any:
     if isinstance(value, Dimension):
         return value.value
     if not isinstance(value, type) and hasattr(value, "get_config"):
-        config = described(value.get_config())
-        if type(value).__module__.startswith("tfray."):
-            config = _as_keras_has_it(config, isinstance(value, Initializer))
-        return described_by(value, config)
+        return described_by(value, _as_keras_has_it(described(value.get_config()), type(value)))
     if isinstance(value, type) or inspect.isroutine(value):
         return {"function": _name_of(value)}
     raise InvalidArgumentError(f"{value!r} cannot be described: numbers, texts, and objects with get_config can be")
@@ -273,16 +276,56 @@ def described_by(value: object, config: dict[str, Any]) -> dict[str, Any]:
     return {"class_name": _name_of(type(value)), "config": config}
 
 
-def _as_keras_has_it(config: dict[str, Any], is_initializer: bool) -> dict[str, Any]:
-    """Names alone of functions that `tf.keras.activations` has; no dtype float32, which later initializers refuse."""
-    known = {*importlib.import_module(_MODULES["activations"]).__all__}
-    known |= {*importlib.import_module("tfray.library.layers.named_activations").OF_NN}
-    found = {name: item for name, item in config.items() if not is_initializer or (name, item) != ("dtype", "float32")}
+def _as_keras_has_it(config: Any, kind: Any) -> Any:
+    """Names alone of functions that `tf.keras.activations` has; nothing that only some versions of Keras know."""
+    if not isinstance(config, dict) or not str(kind.__module__).startswith("tfray."):
+        return config
+    defaults: dict[str, Any] = {}
+    if isinstance(kind, type) and issubclass(kind, Described):
+        defaults = {"dtype": None} | {name: parameter.default for name, parameter in kind._parameters().items()}
+    elif isinstance(kind, type) and issubclass(kind, Initializer):
+        defaults = {"dtype": "float32"}
+    found = {
+        name: item
+        for name, item in config.items()
+        if name not in _UNSAID_IN_FILES or name not in defaults or item != defaults[name]
+    }
     for name, item in found.items():
         if name.endswith("activation") and isinstance(item, dict) and item.keys() == {"function"}:
             own = item["function"].rpartition(".")[2]
-            found[name] = own if own in known else item
+            found[name] = own if own in _names_of_activations() else item
     return found
+
+
+def _names_of_activations() -> set[str]:
+    known = importlib.import_module(_MODULES["activations"]).__all__
+    return {*known, *importlib.import_module("tfray.library.layers.named_activations").OF_NN}
+
+
+def told(name: str, value: Any) -> Any:
+    """The argument of that name as Keras has it in configurations.
+
+    Functions of `tf.keras.activations` and dtypes are their names; objects are their classes and configurations, where
+    the name of the class finds it again. What the program has made and not registered stays as it is.
+    """
+    if type(value) in (list, tuple):
+        return type(value)(told(name, each) for each in value)
+    if isinstance(value, DType):
+        return value.name
+    if inspect.isroutine(value) and name.endswith("activation") and value.__module__.startswith("tfray."):
+        return value.__name__ if value.__name__ in _names_of_activations() else value
+    if isinstance(value, type) or not hasattr(value, "get_config"):
+        return value
+    own = get_registered_name(type(value))
+    return {"class_name": own, "config": value.get_config()} if _found(own) is type(value) else value
+
+
+def _found(name: object) -> Any:
+    """The class or function that a description names, or None."""
+    try:
+        return _named(name)
+    except InvalidArgumentError:
+        return None
 
 
 def without_modules(value: Any) -> Any:
@@ -386,6 +429,15 @@ def _understood(found: Any, config: dict[str, Any]) -> dict[str, Any]:
         elif item and name not in _ACCEPTED and _WITHOUT_EFFECT.get(name) != item:
             raise InvalidArgumentError(f"{found.__name__} has no argument {name!r}, for which there is {item!r}")
     return kept
+
+
+NAMED: Final = ("initializer", "regularizer", "constraint")
+"""What may be given by name."""
+
+
+def named(value: object, kind: str) -> Any:
+    """The initializer, regularizer or constraint of that name or description in ``tf.keras``; others unchanged."""
+    return importlib.import_module(f"tfray.keras.{kind}s").get(value) if isinstance(value, (str, Mapping)) else value
 
 
 def serialize(value: object) -> Any:

@@ -25,7 +25,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers import named_activations, named_initializers
-from tfray.library.layers.descriptions import Described
+from tfray.library.layers.descriptions import NAMED, CustomObjectScope, Described, named, restored, told
 from tfray.library.layers.input_spec import check_inputs, fitting_weights
 from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
 from tfray.library.layers.layer_history import Tracker, depends_on, history, mask_of, masks_of, takes, takes_masks
@@ -707,8 +707,11 @@ class Layer(Tracker, Described):
                 del given[key]
         if self.batch_input_shape is not None and self._takes("batch_input_shape"):
             own["batch_input_shape"] = tuple(self.batch_input_shape)
-        if "data_format" in given:
-            own["data_format"] = getattr(self, "data_format", given["data_format"])
+        if type(self).__module__.startswith("tfray."):  # as it is now: programs set the attributes of layers
+            for key, value in given.items():
+                now = argument(key, value) if isinstance(value, str) else value
+                given[key] = told(key, vars(self).get(key, now))
+        own["dtype"] = told("dtype", self.dtype)
         return {**given, **{key: value for key, value in own.items() if self._takes(key)}}
 
     @classmethod
@@ -718,7 +721,8 @@ class Layer(Tracker, Described):
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, object] | None = None) -> Self:
         """What `get_config` describes, made anew; layers within it, such as cells, are made anew too."""
-        return super().from_config({name: _anew(value) for name, value in config.items()}, custom_objects)
+        with CustomObjectScope(custom_objects or {}):
+            return super().from_config({name: _anew(value) for name, value in config.items()})
 
     def get_weights(self) -> list[Any]:
         """Values of all variables, the trainable ones first."""
@@ -746,15 +750,6 @@ def _within_call(training: object) -> Iterator[None]:
         _calls.training = before
 
 
-NAMED: Final = ("initializer", "regularizer", "constraint")
-"""What may be given by name."""
-
-
-def named(value: object, kind: str) -> Any:
-    """The initializer, regularizer or constraint of that name in ``tf.keras``; anything but a string unchanged."""
-    return importlib.import_module(f"tfray.keras.{kind}s").get(value) if isinstance(value, str) else value
-
-
 def argument(name: str, value: object) -> Any:
     """An argument of a layer; what it stands for, if it is the name of an activation, an initializer and the like."""
     kind = name.rpartition("_")[2]
@@ -770,9 +765,11 @@ def _placeholders(shape: Any) -> Any:
     return placeholder("float32", shape)
 
 
-def _anew(value: object) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_anew, value)) if isinstance(value, tuple) else [_anew(each) for each in value]
+def _anew(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_anew(each) for each in value)
+    if isinstance(value, Mapping) and value.keys() == {"class_name", "config"}:
+        return restored(value)
     return type(value).from_config(value.get_config()) if isinstance(value, Layer) else value
 
 
