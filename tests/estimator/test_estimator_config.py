@@ -134,3 +134,34 @@ def test_replace_makes_a_copy():
         config.replace(task_id=3)
     with pytest.raises(ValueError, match="exclude each other"):
         tf.estimator.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1)
+
+
+def no_input():
+    return None
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: tf.estimator.TrainSpec(no_input, max_steps="5"), TypeError, "TrainSpec: max_steps is '5'"),
+        (lambda: tf.estimator.TrainSpec(no_input, max_steps=0), ValueError, "max_steps is 0, expected more than 0"),
+        (lambda: tf.estimator.TrainSpec(no_input, max_steps=float("nan")), ValueError, "max_steps is nan"),
+        (lambda: tf.estimator.EvalSpec(no_input, steps="5"), TypeError, "EvalSpec: steps is '5'"),
+        (lambda: tf.estimator.EvalSpec(no_input, start_delay_secs="5"), TypeError, "start_delay_secs is '5'"),
+        (lambda: tf.estimator.EvalSpec(no_input, throttle_secs=float("nan")), ValueError, "throttle_secs is nan"),
+        (lambda: tf.estimator.RunConfig(keep_checkpoint_max="5"), ValueError, "keep_checkpoint_max"),
+        (lambda: tf.estimator.RunConfig(save_checkpoints_secs=float("nan")), ValueError, "save_checkpoints_secs"),
+        (lambda: tf.estimator.inputs.numpy_input_fn({}, batch_size=-4, shuffle=False), ValueError, "batch_size is -4"),
+    ],
+)
+def test_numbers_that_are_none_or_too_small_are_refused(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+@pytest.mark.parametrize("steps", ["5", -1])
+def test_steps_of_an_estimator_are_checked(steps, tmp_path):
+    estimator = tf.estimator.Estimator(lambda features, labels, mode: None, str(tmp_path))
+    for call in (estimator.train, estimator.evaluate):
+        with pytest.raises((TypeError, ValueError), match=f"steps is {steps!r}"):
+            call(no_input, steps=steps)

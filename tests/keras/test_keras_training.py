@@ -667,3 +667,13 @@ def test_steps_are_functions_of_lists():
     np.testing.assert_allclose(before, [2 * np.square(predicted).mean(), np.abs(predicted).mean()], rtol=1e-6)
     np.testing.assert_allclose(model.train_function([x, y, 1]), before, rtol=1e-6)
     assert model.test_function([x, y])[0] < before[0]
+
+
+@pytest.mark.parametrize("size", [-4, 0, "8", float("nan")])
+def test_a_size_of_batches_is_a_number_of_at_least_one(size):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    model.compile("sgd", "mse")
+    x, y = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
+    for call in (lambda: model.fit(x, y, size), lambda: model.evaluate(x, y, size), lambda: model.predict(x, size)):
+        with pytest.raises(ValueError, match=f"batch_size is {size!r}, expected a whole number of at least 1"):
+            call()

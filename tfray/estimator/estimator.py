@@ -14,7 +14,7 @@ from tfray.estimator import evaluation, saved_models
 from tfray.estimator.input_functions import call_input_fn, features_and_labels, only_features, parameters_of
 from tfray.estimator.replicated import ReplicatedTraining
 from tfray.estimator.run_config import RunConfig, TaskType
-from tfray.estimator.spec import EstimatorSpec, ModeKeys, checked_hooks
+from tfray.estimator.spec import EstimatorSpec, ModeKeys, check_positive, checked_hooks
 from tfray.estimator.training_loop import train_locally
 from tfray.estimator.warm_start import settings_of, warm_start
 from tfray.formats.files import PathLike, as_path
@@ -191,9 +191,8 @@ class Estimator:
             )
         if steps is not None and max_steps is not None:
             raise ValueError("train takes either steps or max_steps, not both")
-        for name, count in (("steps", steps), ("max_steps", max_steps)):
-            if count is not None and count <= 0:
-                raise ValueError(f"Must specify {name} > 0. train: {name} is {count}, expected more than 0")
+        check_positive("train", "steps", steps)
+        check_positive("train", "max_steps", max_steps)
         if max_steps is not None and max_steps <= self._saved_step():
             logging.info("nothing is trained: a checkpoint has reached global step %d already", max_steps)
             return self
@@ -318,8 +317,7 @@ class Estimator:
         Raises:
             ValueError: `steps` is not positive.
         """
-        if steps is not None and steps <= 0:
-            raise ValueError(f"Must specify steps > 0. evaluate: steps is {steps}, expected more than 0")
+        check_positive("evaluate", "steps", steps)
         all_hooks = list(checked_hooks(hooks, "hooks"))
         if steps is not None:
             all_hooks.append(evaluation.StopAfterBatchesHook(steps))

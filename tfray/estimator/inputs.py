@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tfray.estimator.spec import check_positive
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.random_seed import get_seed
@@ -40,11 +41,12 @@ def numpy_input_fn(
         A function without arguments: returns the features, or features and labels, as tensors.
 
     Raises:
-        ValueError: `shuffle` is not a bool; when the function is called: an argument is empty, lengths differ, or a
-            name stands for a feature and a label.
+        ValueError: `shuffle` is not a bool, or `batch_size` not positive; when the function is called: an argument is
+            empty, lengths differ, or a name stands for a feature and a label.
         TypeError: When the function is called: `x` is no array or dictionary.
     """
     _check_shuffle(shuffle)
+    check_positive("numpy_input_fn", "batch_size", batch_size)
 
     def input_fn() -> Any:
         features, labels = _by_name(x, "x"), {} if y is None else _by_name(y, "y")
@@ -99,6 +101,7 @@ def pandas_input_fn(
     except ImportError as error:
         raise TypeError("pandas_input_fn needs pandas: pip install pandas") from error
     _check_shuffle(shuffle)
+    check_positive("pandas_input_fn", "batch_size", batch_size)
     if not isinstance(target_column, str):
         raise TypeError(f"pandas_input_fn: target_column is {target_column!r}, expected text")
     if y is not None and target_column in x:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import numbers
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -56,22 +57,30 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int)
 
 
+def _is_not_negative(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and value >= 0
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and value > 0
+
+
 def _takes_op(function: Any) -> bool:
     return callable(function) and [*inspect.signature(function).parameters] == ["op"]
 
 
 _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "model_dir": (bool, "a folder"),
-    "save_summary_steps": (lambda steps: steps >= 0, "0 or more"),
-    "save_checkpoints_steps": (lambda steps: steps >= 0, "0 or more"),
-    "save_checkpoints_secs": (lambda seconds: seconds >= 0, "0 or more"),
+    "save_summary_steps": (_is_not_negative, "0 or more"),
+    "save_checkpoints_steps": (_is_not_negative, "0 or more"),
+    "save_checkpoints_secs": (_is_not_negative, "0 or more"),
     "session_config": (lambda config: isinstance(config, ConfigProto), "a tf.ConfigProto"),
-    "keep_checkpoint_max": (lambda count: count >= 0, "0 or more"),
-    "keep_checkpoint_every_n_hours": (lambda hours: hours > 0, "more than 0"),
-    "log_step_count_steps": (lambda steps: steps > 0, "more than 0"),
+    "keep_checkpoint_max": (_is_not_negative, "0 or more"),
+    "keep_checkpoint_every_n_hours": (_is_positive, "more than 0"),
+    "log_step_count_steps": (_is_positive, "more than 0"),
     "tf_random_seed": (_is_integer, "an integer"),
     "experimental_max_worker_delay_secs": (_is_integer, "an integer"),
-    "session_creation_timeout_secs": (lambda seconds: seconds > 0, "more than 0"),
+    "session_creation_timeout_secs": (_is_positive, "more than 0"),
     "device_fn": (_takes_op, "a function of one argument, op"),
     "protocol": (lambda protocol: protocol in ("grpc", "grpc+verbs"), "grpc or grpc+verbs"),
     "trainer": (lambda scaling: isinstance(scaling, ScalingConfig), "a tf.train.ScalingConfig"),

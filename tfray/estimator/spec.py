@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -121,6 +122,16 @@ def checked_hooks(hooks: Any, what: str) -> tuple[SessionRunHook, ...]:
                 f"Each must be a SessionRunHook: {what} holds {hook!r}, expected objects of tf.train.SessionRunHook"
             )
     return found
+
+
+def check_positive(where: str, name: str, value: Any) -> None:
+    """Refuse what is no number (`TypeError`), or not above 0 (`ValueError`). None is let through."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{where}: {name} is {value!r}, expected a number above 0")
+    if not value > 0:
+        raise ValueError(f"Must specify {name} > 0. {where}: {name} is {value}, expected more than 0")
 
 
 def _checked_train_op(train_op: Any, mode: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from tfray.config import ConfigProto
 from tfray.estimator.estimator import Estimator
 from tfray.estimator.exporters import Exporter
 from tfray.estimator.run_config import RunConfig, TaskType
-from tfray.estimator.spec import checked_hooks
+from tfray.estimator.spec import check_positive, checked_hooks
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.platform import logging
 from tfray.training.sessions.hooks import SecondOrStepTimer
@@ -40,15 +41,14 @@ class TrainSpec(_TrainFields):
 
     Raises:
         ValueError: `max_steps` is not positive.
-        TypeError: `input_fn` is no function, or a hook is none.
+        TypeError: `max_steps` is no number, `input_fn` no function, or a hook is none.
     """
 
     __slots__ = ()
 
     def __new__(cls, input_fn: Any, max_steps: int | None = None, hooks: Any = None) -> TrainSpec:
         _check_input_fn(input_fn)
-        if max_steps is not None and max_steps <= 0:
-            raise ValueError(f"Must specify max_steps > 0. TrainSpec: max_steps is {max_steps}, expected more than 0")
+        check_positive("TrainSpec", "max_steps", max_steps)
         return super().__new__(cls, input_fn=input_fn, max_steps=max_steps, hooks=checked_hooks(hooks, "hooks"))
 
 
@@ -92,12 +92,13 @@ class EvalSpec(_EvalFields):
         throttle_secs: float = 600,
     ) -> EvalSpec:
         _check_input_fn(input_fn)
-        if steps is not None and steps <= 0:
-            raise ValueError(f"Must specify steps > 0. EvalSpec: steps is {steps}, expected more than 0")
+        check_positive("EvalSpec", "steps", steps)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"EvalSpec: name is {name!r}, expected text")
         for label, seconds in (("start_delay_secs", start_delay_secs), ("throttle_secs", throttle_secs)):
-            if seconds < 0:
+            if not isinstance(seconds, numbers.Real):
+                raise TypeError(f"EvalSpec: {label} is {seconds!r}, expected a number of seconds")
+            if not seconds >= 0:
                 raise ValueError(f"EvalSpec: {label} is {seconds}, expected 0 or more")
         return super().__new__(
             cls,

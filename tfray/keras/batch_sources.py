@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -112,7 +113,9 @@ def is_source(x: Any) -> bool:
 
 
 def refuse_batch_size(x: Any, batch_size: int | None) -> None:
-    """Raise `ValueError` for a size of batches where `x` gives batches of its own."""
+    """Raise `ValueError` for a size of batches below 1, or where `x` gives batches of its own."""
+    if batch_size is not None and not (isinstance(batch_size, numbers.Real) and batch_size >= 1):
+        raise ValueError(f"batch_size is {batch_size!r}, expected a whole number of at least 1")
     if batch_size is not None and is_source(x):
         raise ValueError(
             "The `batch_size` argument must not be specified for the given input type. Received input: "

@@ -58,6 +58,8 @@ class Iterator(Sequence):
         seed: int | None,
         saved: tuple[str | None, str, str] = (None, "", "png"),
     ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}, expected a whole number of at least 1")
         self.n, self.batch_size, self.shuffle, self.seed = n, batch_size, shuffle, seed
         self.save_to_dir, self.save_prefix, self.save_format = saved
         self.batch_index = self.total_batches_seen = 0
