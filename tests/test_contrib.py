@@ -39,6 +39,16 @@ def test_names_that_are_not_there():
     assert {"layers", "slim", "framework", "training", "opt"} <= set(dir(tf.contrib))
 
 
+def test_slim_has_all_layers_and_variables():
+    """As in TensorFlow: ``slim.fully_connected`` is ``tf.contrib.layers.fully_connected``."""
+    slim = tf.contrib.slim
+    for home, names in (
+        (tf.contrib.layers, [*tf.contrib.layers.__all__, "spatial_softmax", "summarize_weights", "conv3d_transpose"]),
+        (tf.contrib.framework, ["add_model_variable", "assert_global_step", "global_variable", "local_variable"]),
+    ):
+        assert {name for name in names if getattr(slim, name, None) is not getattr(home, name)} == set()
+
+
 def test_names_of_variables():
     net = slim.conv2d(IMAGES, 4, [3, 3])
     net = slim.conv2d(net, 4, [3, 3], normalizer_fn=slim.batch_norm)

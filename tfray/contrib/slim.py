@@ -1,56 +1,10 @@
-"""``tf.contrib.slim``: layers as functions with `arg_scope`, variables, losses and training loops."""
+"""``tf.contrib.slim``: all of `tf.contrib.layers`, `arg_scope`, variables, losses and training loops."""
 
 from tfray.contrib import layers, losses, metrics
 from tfray.contrib import layers as initializers
 from tfray.contrib import layers as regularizers
-from tfray.contrib.layers import (
-    apply_regularization,
-    avg_pool2d,
-    avg_pool3d,
-    batch_norm,
-    bias_add,
-    conv1d,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    convolution2d,
-    convolution2d_transpose,
-    convolution3d,
-    dropout,
-    elu,
-    embed_sequence,
-    flatten,
-    fully_connected,
-    group_norm,
-    instance_norm,
-    l1_l2_regularizer,
-    l1_regularizer,
-    l2_regularizer,
-    layer_norm,
-    linear,
-    max_pool2d,
-    max_pool3d,
-    maxout,
-    one_hot_encoding,
-    optimize_loss,
-    relu,
-    relu6,
-    repeat,
-    separable_conv2d,
-    separable_convolution2d,
-    softmax,
-    stack,
-    sum_regularizer,
-    summarize_activation,
-    summarize_activations,
-    summarize_collection,
-    summarize_tensor,
-    summarize_tensors,
-    unit_norm,
-    variance_scaling_initializer,
-    xavier_initializer,
-    xavier_initializer_conv2d,
-)
+from tfray.contrib.framework import assert_global_step, assert_or_get_global_step
+from tfray.contrib.layers import *  # noqa: F403  (all of them, as in TensorFlow)
 from tfray.library.input import example_decoder as data_decoder
 from tfray.library.input import example_decoder as tfexample_decoder
 from tfray.library.inspect import model_analyzer
@@ -64,17 +18,23 @@ from tfray.library.layers.arg_scope import (
     has_arg_scope,
 )
 from tfray.library.layers.model_variables import (
+    VariableDeviceChooser,
+    add_model_variable,
     filter_variables,
     get_local_variables,
     get_model_variables,
     get_trainable_variables,
     get_unique_variable,
+    get_variable_full_name,
     get_variables,
     get_variables_by_name,
     get_variables_by_suffix,
     get_variables_to_restore,
+    global_variable,
+    local_variable,
     model_variable,
     variable,
+    zero_initializer,
 )
 from tfray.library.networks import nets
 from tfray.training.checkpoints.assign_from_checkpoint import (
@@ -95,20 +55,16 @@ from tfray.training.threads.global_step import create_global_step, get_global_st
 
 # fmt: off
 __all__ = [
-    "add_arg_scope", "apply_regularization", "arg_scope", "arg_scoped_arguments", "assign_from_checkpoint",
-    "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn", "avg_pool2d", "avg_pool3d",
-    "batch_norm", "bias_add", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "convolution2d",
-    "convolution2d_transpose", "convolution3d", "create_global_step", "current_arg_scope", "data_decoder",
-    "data_provider", "dataset", "dataset_data_provider", "dropout", "elu", "embed_sequence", "evaluation",
-    "filter_variables", "flatten", "fully_connected", "get_global_step", "get_local_variables", "get_model_variables",
-    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
-    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "group_norm", "has_arg_scope",
-    "initializers", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "layers",
-    "learning", "linear", "losses", "max_pool2d", "max_pool3d", "maxout", "metrics", "model_analyzer", "model_variable",
-    "nets", "one_hot_encoding", "optimize_loss", "parallel_reader", "prefetch_queue", "queues", "regularizers", "relu",
-    "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "sum_regularizer",
-    "summaries", "summarize_activation", "summarize_activations", "summarize_collection", "summarize_tensor",
-    "summarize_tensors", "tfexample_decoder", "unit_norm", "utils", "variable", "variance_scaling_initializer",
-    "xavier_initializer", "xavier_initializer_conv2d",
+    "VariableDeviceChooser", "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments",
+    "assert_global_step", "assert_or_get_global_step", "assign_from_checkpoint", "assign_from_checkpoint_fn",
+    "assign_from_values", "assign_from_values_fn", "create_global_step", "current_arg_scope", "data_decoder",
+    "data_provider", "dataset", "dataset_data_provider", "evaluation", "filter_variables", "get_global_step",
+    "get_local_variables", "get_model_variables", "get_or_create_global_step", "get_trainable_variables",
+    "get_unique_variable", "get_variable_full_name", "get_variables", "get_variables_by_name",
+    "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope", "initializers",
+    "layers", "learning", "local_variable", "losses", "metrics", "model_analyzer", "model_variable", "nets",
+    "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries", "tfexample_decoder", "utils",
+    "variable", "zero_initializer",
 ]
 # fmt: on
+__all__ += layers.__all__
