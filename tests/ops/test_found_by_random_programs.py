@@ -725,3 +725,8 @@ def test_frames_of_integers_are_added_up(dtype):
 def test_matrices_of_an_empty_diagonal_beside_the_main_one():
     assert run(tf.matrix_diag(np.zeros((1, 0), np.float32), k=-1)).tolist() == [[[0.0]]]
     assert run(tf.matrix_diag(np.zeros((2, 0), np.float32), k=2)).tolist() == np.zeros((2, 2, 2)).tolist()
+
+
+def test_texts_are_scattered():
+    found = run(tf.scatter_nd([[3], [1]], tf.constant(["last", "second"]), [4]))
+    assert found.tolist() == [b"", b"second", b"", b"last"]

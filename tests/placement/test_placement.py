@@ -112,6 +112,19 @@ def test_large_results_are_not_folded():
     assert simplified(tf.fill([10], 2.0)).graph.get_operations()[-1].type == "Const"
 
 
+@pytest.mark.parametrize("rows", [4, 100, MAX_FOLDED_BYTES // 4000 + 1])
+def test_operations_with_several_results_are_folded_whatever_their_size(rows):
+    matrix = np.random.default_rng(0).normal(size=(rows, 1000)).astype(np.float32)
+    parts = tf.split(tf.constant(matrix), 4, axis=1)
+    largest = tf.nn.top_k(tf.constant(matrix), 1000)
+    with tf.Session() as session:
+        found, (values, indices) = session.run([[part + 0.0 for part in parts], [*largest]])
+    np.testing.assert_array_equal(np.concatenate(found, 1), matrix)
+    order = np.argsort(-matrix, 1, kind="stable")
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(matrix, order, 1))
+
+
 def test_random_and_stateful_operations_are_neither_folded_nor_merged():
     a, b = tf.random_uniform([2]), tf.random_uniform([2])
     calls = []

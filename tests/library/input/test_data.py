@@ -46,6 +46,11 @@ def test_slices_of_a_structure():
     assert np.array_equal([element["x"] for element, _ in elements], features["x"])
 
 
+def test_functions_of_the_former_kind_compute_the_same():
+    dataset = tf.data.Dataset.range(6).map_with_legacy_function(lambda i: i * i, num_parallel_calls=2)
+    assert values(dataset.filter_with_legacy_function(lambda i: i % 2 > 0)) == [1, 9, 25]
+
+
 def test_slices_of_different_lengths_are_refused():
     with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
         list(Dataset.from_tensor_slices((tf.placeholder_with_default([1], [None]), [1, 2])))

@@ -89,6 +89,21 @@ def test_pad_to_bounding_box():
         tf.image.crop_to_bounding_box(BATCH, 6, 0, 3, 3)
 
 
+def test_places_and_sizes_of_crops_and_borders_may_be_known_at_run_time():
+    places = [tf.placeholder(tf.int32, []) for _ in range(4)]
+    found = {
+        tf.image.crop_to_bounding_box: ([1, 2, 4, 3], BATCH[:, 1:5, 2:5]),
+        tf.image.pad_to_bounding_box: ([1, 2, 12, 9], np.pad(BATCH, [(0, 0), (1, 3), (2, 1), (0, 0)])),
+    }
+    for function, (numbers, expected) in found.items():
+        tensor, feeds = from_unknown(BATCH)
+        result = run(function(tensor, *places), {**feeds, **dict(zip(places, numbers, strict=True))})
+        np.testing.assert_array_equal(result, expected)
+    size = run(tf.image.resize_image_with_crop_or_pad(BATCH, *places[:2]), {places[0]: 12, places[1]: 3})
+    expected = run(tf.image.resize_image_with_crop_or_pad(BATCH, 12, 3))
+    np.testing.assert_array_equal(size, expected)
+
+
 def test_images_of_another_rank_are_refused():
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected \[height, width, channels\]"):
         tf.image.flip_left_right(np.zeros((3, 3), np.float32))

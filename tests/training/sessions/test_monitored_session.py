@@ -125,6 +125,17 @@ def test_a_session_is_initialised_once(tmp_path):
     session.close()
 
 
+def test_the_local_initialisation_runs_without_a_checkpoint_too(tmp_path):
+    tf.get_variable("weight", [], initializer=tf.ones_initializer())
+    count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer(), collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    manager = tf.train.SessionManager(
+        ready_op=tf.report_uninitialized_variables(), local_init_op=tf.local_variables_initializer()
+    )
+    init_op, saver = tf.global_variables_initializer(), tf.train.Saver()
+    with manager.prepare_session("", init_op, saver, str(tmp_path)) as session:
+        assert session.run(count) == 0
+
+
 def test_a_model_that_is_not_ready_is_refused():
     tf.get_variable("v", [], initializer=tf.zeros_initializer())
     manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
