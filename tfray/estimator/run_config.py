@@ -58,11 +58,11 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_not_negative(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and value >= 0
+    return isinstance(value, numbers.Real) and float(value) >= 0
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and value > 0
+    return isinstance(value, numbers.Real) and float(value) > 0
 
 
 def _takes_op(function: Any) -> bool:

@@ -130,7 +130,7 @@ def check_positive(where: str, name: str, value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{where}: {name} is {value!r}, expected a number above 0")
-    if not value > 0:
+    if not float(value) > 0:
         raise ValueError(f"Must specify {name} > 0. {where}: {name} is {value}, expected more than 0")
 
 
