@@ -62,8 +62,9 @@ STEPS = [
      -1.88782], 2.8875, 1], [[0.374944, -1.366457], 2.362502, [0.88848, -1.88782], 2.8875, 1], [[0.313516,
      -1.29481], 2.286877, [0.721555, -1.715656], 2.713126, 2]]),
 ]  # fmt: skip
-"""Names of further global and local variables, and after steps 2, 3 and 4 what TensorFlow 1.15 printed: a, b, the shared a
-and b, and the global step."""
+"""Names of further global and local variables, and what TensorFlow 1.15 printed after steps 2, 3 and 4.
+
+These are a, b, the shared a and b, and the global step."""
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,8 @@ class AGNOptimizer(CenterOptimizer):
         centers, sums = self._getter.beside(own), self._getter.beside(own, _SUM)
         with variables_made_local():
             train = self._opt.apply_gradients(pairs)
-        added = [
-            state_ops.assign_add(total, convert_to_tensor(gradient)).op
-            for total, (gradient, _) in zip(sums, present, strict=True)
-        ]
+        gradients = [convert_to_tensor(gradient) for gradient, _ in present]
+        added = [state_ops.assign_add(*each).op for each in zip(sums, gradients, strict=True)]
 
         def together() -> Operation:
             graph = get_default_graph()
