@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import tfray as tf
@@ -420,3 +422,84 @@ def test_copies_of_other_attributes(line):
     copied = info.transformed(product.op)
     assert copied.get_attr("_mark") == b"b" and copied.outputs[0].shape == []
     assert "_mark" not in product.op.attrs
+
+
+def test_expressions():
+    assert [ge.can_be_regex(each) for each in ("a", re.compile("a"), 3, None)] == [True, True, False, False]
+    assert ge.make_regex("a+").pattern == "a+" and ge.make_regex(re.compile("b")).pattern == "b"
+    for refused in (lambda: ge.make_regex(3), lambda: ge.filter_ops_from_regex(tf.get_default_graph(), 3)):
+        with pytest.raises(ValueError, match="Expected a string or a regex"):
+            refused()
+
+
+def test_tensors_at_the_boundary(line):
+    *_, total, product, negative = line
+    wide = tf.multiply(total, product, "wide")
+    found = ge.compute_boundary_ts([total.op, product.op])
+    assert [[each.op.name for each in ts] for ts in found] == [
+        ["a", "b", "c"],
+        ["inner/total", "product"],
+        ["inner/total"],
+    ]
+    found = ge.compute_boundary_ts([total.op, product.op, negative.op, wide.op])
+    assert [[each.op.name for each in ts] for ts in found] == [
+        ["a", "b", "c"],
+        ["negative", "wide"],
+        ["inner/total", "product"],
+    ]
+    with pytest.raises(TypeError):
+        ge.compute_boundary_ts([3])
+
+
+def test_which_control_dependencies_are_followed():
+    control = ge.ControlOutputs(tf.get_default_graph())
+    assert ge.check_cios() == (False, None)
+    assert ge.check_cios(True) == (True, None)
+    assert ge.check_cios(False, control) == (False, control)
+    assert ge.check_cios(control_ios=control) == (True, control)
+    first = tf.constant(1.0)
+    with tf.control_dependencies([first]):
+        second = tf.constant(2.0)
+    ge.check_cios(control_ios=control)
+    assert list(control.get(first.op)) == [second.op]
+    with pytest.raises(TypeError, match=r"Expected a util\.ControlOutputs"):
+        ge.check_cios(False, True)
+    with pytest.raises(TypeError, match=r"Expected a util\.ControlOutputs"):
+        ge.check_cios(control_ios=3)
+    with pytest.raises(ValueError, match="should be None"):
+        ge.check_cios(False, control, control)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_handlers(line, elsewhere):
+    a, b, _, total, _, negative = line
+    graph = tf.Graph() if elsewhere else tf.get_default_graph()
+    for name in ("inner/things", "inner/things", "losses"):
+        tf.add_to_collection(name, total)
+    seen = []
+
+    def op_handler(info, op, new_inputs):
+        within = [ge.transform_op_if_inside_handler(info, negative.op, *keep) for keep in ((), (False,))]
+        assert within == [None if elsewhere else negative.op, None]
+        return ge.copy_op_handler(info, op, new_inputs)
+
+    def input_handler(info, tensor):
+        kept = ge.keep_t_if_possible_handler(info, tensor)
+        seen.append((kept.name, ge.replace_t_with_placeholder_handler(info, tensor).name))
+        return kept
+
+    transformer = ge.Transformer()
+    transformer.transform_op_handler = op_handler
+    transformer.transform_external_input_handler = input_handler
+    transformer.assign_collections_handler = ge.assign_renamed_collections_handler
+    _, info = transformer(ge.sgv(total.op), graph, "copy", "inner")
+    # As TensorFlow 1.15 names them.
+    if elsewhere:
+        assert seen == [(f"copy/geph__{each}_0:0", f"copy/geph__{each}_0_1:0") for each in "ab"]
+    else:
+        assert seen == [(each.name, f"copy/geph__{each.op.name}_0:0") for each in (a, b)]
+    copied = info.transformed(total)
+    assert graph.get_collection("copy/things") == [copied]
+    assert graph.get_collection("losses") == ([copied] if elsewhere else [total, copied])
+    with pytest.raises(TypeError, match="new_inputs"):
+        ge.copy_op_handler(info, total.op, True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from tfray.contrib.graph_editor.util import (
+    ControlOutputs,
     get_consuming_ops,
     get_generating_ops,
     get_tensors,
@@ -17,6 +18,9 @@ from tfray.contrib.graph_editor.util import (
 from tfray.framework.graph import Graph, Operation, Tensor
 
 __all__ = [
+    "can_be_regex",
+    "check_cios",
+    "compute_boundary_ts",
     "filter_ops",
     "filter_ops_from_regex",
     "filter_ts",
@@ -28,6 +32,7 @@ __all__ = [
     "get_walks_intersection_ops",
     "get_walks_union_ops",
     "get_within_boundary_ops",
+    "make_regex",
     "select_ops",
     "select_ops_and_ts",
     "select_ts",
@@ -37,6 +42,25 @@ Within = Callable[[Operation], bool]
 
 
 # -- by name -------------------------------------------------------------------------------------------
+
+
+def can_be_regex(obj: Any) -> bool:
+    """Whether something is an expression for names: a string, or a compiled expression."""
+    return isinstance(obj, str | re.Pattern)
+
+
+def make_regex(obj: Any) -> re.Pattern[str]:
+    """A compiled expression.
+
+    Args:
+        obj: A string, or a compiled expression, which is the result itself.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if not can_be_regex(obj):
+        raise ValueError(f"Expected a string or a regex, got: {type(obj)}")
+    return re.compile(obj)
 
 
 def filter_ops(ops: Any, positive_filter: Callable[[Operation], bool] | Literal[True]) -> list[Operation]:
@@ -55,13 +79,13 @@ def filter_ts(ops: Any, positive_filter: Callable[[Tensor], bool] | Literal[True
 
 def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operation]:
     """The operations in whose names a pattern is found."""
-    pattern = re.compile(regex)
+    pattern = make_regex(regex)
     return filter_ops(ops, lambda op: pattern.search(op.name) is not None)
 
 
 def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]:
     """The inputs and outputs of operations in whose names a pattern is found."""
-    pattern = re.compile(regex)
+    pattern = make_regex(regex)
     return filter_ts(ops, lambda tensor: pattern.search(tensor.name) is not None)
 
 
@@ -214,6 +238,59 @@ def _both(
     return (
         get_forward_walk_ops(forward_seeds, forward_inclusive, control_outputs=control_outputs, **limits),
         get_backward_walk_ops(backward_seeds, backward_inclusive, control_inputs=bool(control_inputs), **limits),
+    )
+
+
+def check_cios(
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
+) -> tuple[bool, ControlOutputs | None]:
+    """Which control dependencies are followed, of three arguments that many functions here have.
+
+    Args:
+        control_inputs: Whether they are followed backward.
+        control_outputs: By what they are followed forward; it looks at its graph again.
+        control_ios: The same for both ways.
+
+    Returns:
+        Whether they are followed backward, and by what forward; None if they are not.
+
+    Raises:
+        TypeError: One of the last two is no `ControlOutputs`.
+        ValueError: There are both of these.
+    """
+    for each in (control_ios, control_outputs):
+        if each is not None and not isinstance(each, ControlOutputs):
+            raise TypeError(f"Expected a util.ControlOutputs, got: {type(each)}")
+    if control_ios is not None and control_outputs is not None:
+        raise ValueError("control_outputs should be None when using control_ios.")
+    forward = control_outputs if control_ios is None else control_ios
+    return control_inputs if control_ios is None else True, None if forward is None else forward.update()
+
+
+def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """The tensors that go into a part of a graph, that come out of it, and that are within it.
+
+    Args:
+        ops: The operations of the part, or a graph.
+
+    Returns:
+        The tensors that they take from outside; those they make that something outside takes or nothing does; and
+        those that they make and take themselves, which may come out as well.
+
+    Raises:
+        TypeError: `ops` is something else.
+    """
+    part = make_list_of_op(ops)
+    taken = list(dict.fromkeys(tensor for op in part for tensor in op.inputs))
+    made = [tensor for op in part for tensor in op.outputs]
+    both = frozenset(taken) & frozenset(made)
+    hidden = {tensor for tensor in both if not frozenset(tensor.consumers()) - frozenset(part)}
+    return (
+        [tensor for tensor in taken if tensor not in both],
+        [tensor for tensor in made if tensor not in hidden],
+        [tensor for tensor in taken if tensor in both],
     )
 
 

@@ -83,7 +83,7 @@ class Transformation:
         self.collections: dict[Operation | Tensor, list[str]] = {}
         for name in self.graph.get_all_collection_keys():
             for element in self.graph.get_collection(name):
-                if isinstance(element, (Operation, Tensor)):
+                if isinstance(element, (Operation, Tensor)) and name not in self.collections.get(element, ()):
                     self.collections.setdefault(element, []).append(name)
 
     def new_name(self, name: str) -> str:
@@ -144,7 +144,12 @@ def copy_op_handler(
 
     Returns:
         The copy, and its outputs.
+
+    Raises:
+        TypeError: `new_inputs` is a bool.
     """
+    if isinstance(new_inputs, bool):
+        raise TypeError("new_inputs is a bool, expected the inputs of the copy")
     attrs = {name: value for name, value in op.attrs.items() if name != "_class"}
     changed: dict[str, Any] = {}
     if nodedef_fn is not None:
