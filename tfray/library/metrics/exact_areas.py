@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.covariance_metrics import streaming_concat
 from tfray.library.metrics.metric_variables import Metric, collected, matching, metric_scope
@@ -132,7 +132,7 @@ def _flat(values: TensorLike, dtype: dtypes.DType) -> Tensor:
     return array_ops.reshape(array_ops.cast(values, dtype), [-1])
 
 
-def _kept(labels: Tensor, predictions: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _kept(labels: Tensor, predictions: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Operation]:
     """Labels, scores and weights of all batches so far, and the operation that adds a batch."""
     flat = _flat(labels, dtypes.int64)
     checks = [
@@ -173,7 +173,7 @@ def _area_and_deviation(yes: Tensor, no: Tensor) -> tuple[Tensor, Tensor]:
         spread = math_ops.reduce_sum(numbers * math_ops.square(share - area)) / (total - 1.0 + _EPSILON)
         areas.append(area)
         variances.append(spread / (total + _EPSILON))
-    area = array_ops.where(math_ops.less(totals[1], totals[0]), *areas)
+    area = array_ops.where(math_ops.less(totals[1], totals[0]), areas[0], areas[1])
     return area, math_ops.sqrt(variances[0] + variances[1])
 
 
@@ -186,7 +186,8 @@ def _interval(area: Tensor, deviation: Tensor, alpha: float, in_logits: bool) ->
         centre, step = math_ops.log(area / rest), step / (area * rest)
     bounds = centre + step, centre - step
     if in_logits:
-        bounds = tuple(1.0 / (1.0 + math_ops.exp(-each) + _EPSILON) for each in bounds)
+        lower, upper = (1.0 / (1.0 + math_ops.exp(-each) + _EPSILON) for each in bounds)
+        bounds = lower, upper
     certain = math_ops.logical_or(math_ops.equal(area, 1.0), math_ops.equal(area, 0.0))
     lower, upper = (array_ops.where(certain, area, each) for each in bounds)
     return area, lower, upper
