@@ -11,16 +11,22 @@ from tfray.framework.graph import Tensor
 from tfray.library.metrics import metric_variables as sums
 from tfray.library.metrics.binary_metrics import counts_at_thresholds
 from tfray.library.metrics.binary_metrics import f1_score as f1_score
+from tfray.library.metrics.binary_metrics import precision_at_recall as precision_at_recall
+from tfray.library.metrics.binary_metrics import recall_at_precision as recall_at_precision
 from tfray.library.metrics.binary_metrics import streaming_curve_points as streaming_curve_points
 from tfray.library.metrics.confusion import confusion_matrix as confusion_matrix
+from tfray.library.metrics.covariance_metrics import cohen_kappa as cohen_kappa
 from tfray.library.metrics.covariance_metrics import streaming_concat as streaming_concat
 from tfray.library.metrics.covariance_metrics import streaming_covariance as streaming_covariance
 from tfray.library.metrics.covariance_metrics import streaming_pearson_correlation as streaming_pearson_correlation
+from tfray.library.metrics.exact_areas import auc_with_confidence_intervals as auc_with_confidence_intervals
+from tfray.library.metrics.exact_areas import streaming_dynamic_auc as streaming_dynamic_auc
 from tfray.library.metrics.histogram_metrics import auc_using_histogram as auc_using_histogram
 from tfray.library.metrics.histogram_metrics import (
     precision_recall_at_equal_thresholds as precision_recall_at_equal_thresholds,
 )
 from tfray.library.metrics.metric_variables import Metric
+from tfray.library.metrics.ranking_metrics import average_precision_at_top_k
 from tfray.library.namespaces import metrics
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -32,20 +38,24 @@ from tfray.ops.sparse.set_ops import set_union as set_union
 
 # fmt: off
 __all__ = [
-    "accuracy", "aggregate_metric_map", "aggregate_metrics", "auc_using_histogram", "confusion_matrix", "count",
-    "f1_score", "precision_recall_at_equal_thresholds", "set_difference", "set_intersection", "set_size", "set_union",
-    "sparse_recall_at_top_k", "streaming_accuracy", "streaming_auc", "streaming_concat", "streaming_covariance",
-    "streaming_curve_points", "streaming_false_negative_rate", "streaming_false_negatives",
-    "streaming_false_negatives_at_thresholds", "streaming_false_positive_rate", "streaming_false_positives",
+    "accuracy", "aggregate_metric_map", "aggregate_metrics", "auc_using_histogram", "auc_with_confidence_intervals",
+    "cohen_kappa", "confusion_matrix", "count", "f1_score", "precision_at_recall",
+    "precision_recall_at_equal_thresholds", "recall_at_precision", "set_difference", "set_intersection", "set_size",
+    "set_union", "sparse_recall_at_top_k", "streaming_accuracy", "streaming_auc", "streaming_concat",
+    "streaming_covariance", "streaming_curve_points", "streaming_dynamic_auc", "streaming_false_negative_rate",
+    "streaming_false_negative_rate_at_thresholds", "streaming_false_negatives",
+    "streaming_false_negatives_at_thresholds", "streaming_false_positive_rate",
+    "streaming_false_positive_rate_at_thresholds", "streaming_false_positives",
     "streaming_false_positives_at_thresholds", "streaming_mean", "streaming_mean_absolute_error",
     "streaming_mean_cosine_distance", "streaming_mean_iou", "streaming_mean_relative_error",
     "streaming_mean_squared_error", "streaming_mean_tensor", "streaming_pearson_correlation",
     "streaming_percentage_less", "streaming_precision", "streaming_precision_at_thresholds", "streaming_recall",
     "streaming_recall_at_k", "streaming_recall_at_thresholds", "streaming_root_mean_squared_error",
     "streaming_sensitivity_at_specificity", "streaming_sparse_average_precision_at_k",
-    "streaming_sparse_precision_at_k", "streaming_sparse_precision_at_top_k", "streaming_sparse_recall_at_k",
-    "streaming_specificity_at_sensitivity", "streaming_true_negatives", "streaming_true_negatives_at_thresholds",
-    "streaming_true_positives", "streaming_true_positives_at_thresholds",
+    "streaming_sparse_average_precision_at_top_k", "streaming_sparse_precision_at_k",
+    "streaming_sparse_precision_at_top_k", "streaming_sparse_recall_at_k", "streaming_specificity_at_sensitivity",
+    "streaming_true_negatives", "streaming_true_negatives_at_thresholds", "streaming_true_positives",
+    "streaming_true_positives_at_thresholds",
 ]
 # fmt: on
 
@@ -208,6 +218,19 @@ def streaming_sparse_precision_at_top_k(top_k_predictions: Any, labels: Any, *ar
     return metrics.precision_at_top_k(labels, top_k_predictions, None, *args, **kwargs)
 
 
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any, labels: Any, *args: Any, **kwargs: Any
+) -> Metric:
+    """As `tf.metrics.average_precision_at_k`, of the predicted classes ``[..., k]`` themselves, the likeliest first.
+
+    `labels` are int64 ``[..., labels]`` or ``[...]``; the results are float64 scalars.
+
+    Raises:
+        InvalidArgumentError: ``k`` is not known.
+    """
+    return average_precision_at_top_k(labels, top_k_predictions, *args, **kwargs)
+
+
 def sparse_recall_at_top_k(labels: Any, top_k_predictions: Any, *args: Any, **kwargs: Any) -> Metric:
     """As `tf.metrics.recall_at_top_k`, with the same shapes, and no ``k``."""
     return metrics.recall_at_top_k(labels, top_k_predictions, None, *args, **kwargs)
@@ -235,10 +258,42 @@ def _counter_at_thresholds(outcome: str) -> Callable[..., Metric]:
     return streaming
 
 
+def _rate_at_thresholds(rate: str, short: str, part: str, rest: str, truth: str) -> Callable[..., Metric]:
+    def streaming(
+        predictions: Any,
+        labels: Any,
+        thresholds: Sequence[float],
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with sums.metric_scope(name, f"{rate}_at_thresholds"):
+            counts = counts_at_thresholds(labels, predictions, thresholds, weights, [part, rest])
+            value, update = (
+                math_ops.divide(each[part], 1e-7 + each[part] + each[rest], name=f"{short}_{last}")
+                for each, last in zip(counts, ("value", "update_op"), strict=True)
+            )
+            return sums.collected(value, update, metrics_collections, updates_collections)
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{rate}_at_thresholds"
+    streaming.__doc__ = (
+        f"How many of the examples that are {truth} are predicted not to be, for each threshold; arguments and result, "
+        "float32 ``[thresholds]``, as for `streaming_precision_at_thresholds`."
+    )
+    return streaming
+
+
 streaming_accuracy = _predictions_first(metrics.accuracy)
 streaming_auc = _predictions_first(metrics.auc)
+streaming_false_negative_rate_at_thresholds = _rate_at_thresholds(
+    "false_negative_rate", "fnr", "false_negatives", "true_positives", "true"
+)
 streaming_false_negatives = _predictions_first(metrics.false_negatives)
 streaming_false_negatives_at_thresholds = _counter_at_thresholds("false_negatives")
+streaming_false_positive_rate_at_thresholds = _rate_at_thresholds(
+    "false_positive_rate", "fpr", "false_positives", "true_negatives", "false"
+)
 streaming_false_positives = _predictions_first(metrics.false_positives)
 streaming_false_positives_at_thresholds = _counter_at_thresholds("false_positives")
 streaming_mean_absolute_error = _predictions_first(metrics.mean_absolute_error)

@@ -397,6 +397,108 @@ def specificity_at_sensitivity(
     )
 
 
+def precision_at_recall(
+    labels: TensorLike,
+    predictions: TensorLike,
+    target_recall: float,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    name: str | None = None,
+) -> Metric:
+    """Precision at the highest threshold whose recall is `target_recall` or more.
+
+    Args:
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
+        predictions: Scores in ``[0, 1]``, of the same shape.
+        target_recall: How often yes is to be predicted where it is right, in ``[0, 1]``.
+        weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
+        num_thresholds: Number of thresholds to choose from.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 scalars; 1 where no threshold has such a recall.
+
+    Raises:
+        InvalidArgumentError: `target_recall` is not in ``[0, 1]``.
+    """
+    _check_fraction("target_recall", target_recall)
+
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
+        right = counts["true_positives"]
+        recalls = right / (right + counts["false_negatives"] + _EPSILON)
+        enough = math_ops.reduce_sum(array_ops.to_int32(math_ops.greater_equal(recalls, target_recall)))
+        place = math_ops.floormod(enough - 1, num_thresholds)  # the last where none is enough: nothing is yes there
+        chosen = array_ops.gather(right, place) + _EPSILON
+        return math_ops.divide(chosen, chosen + array_ops.gather(counts["false_positives"], place), name=last)
+
+    return _computed_at_thresholds(
+        "precision_at_recall",
+        _thresholds(num_thresholds),
+        list(_OUTCOMES),
+        compute,
+        (labels, predictions, weights),
+        (metrics_collections, updates_collections),
+        name,
+    )
+
+
+def recall_at_precision(
+    labels: TensorLike,
+    predictions: TensorLike,
+    precision: float,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    name: str | None = None,
+    strict_mode: bool = False,
+) -> Metric:
+    """Recall at the threshold whose precision is nearest to a given one; of several such the lowest counts.
+
+    Args:
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
+        predictions: Scores in ``[0, 1]``, of the same shape.
+        precision: The share of positive predictions that are to be right, in ``[0, 1]``.
+        weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
+        num_thresholds: Number of thresholds to choose from.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        name: Name of the variable scope.
+        strict_mode: Choose only among thresholds whose precision is not less; the recall is 0 where there are none.
+
+    Returns:
+        The value and the update, float32 scalars.
+
+    Raises:
+        InvalidArgumentError: `precision` is not in ``[0, 1]``.
+    """
+    _check_fraction("precision", precision)
+
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
+        right = counts["true_positives"]
+        beyond = right / (right + counts["false_positives"] + _EPSILON) - precision
+        recalls = right / (right + counts["false_negatives"] + _EPSILON)
+        if not strict_mode:
+            return array_ops.gather(recalls, search_ops.argmin(math_ops.abs(beyond), 0), name=last)
+        enough = math_ops.greater_equal(beyond, 0.0)
+        nearest = search_ops.argmin(array_ops.where(enough, beyond, array_ops.fill([num_thresholds], 2.0)), 0)
+        return array_ops.gather(recalls * array_ops.to_float(enough), nearest, name=last)
+
+    return _computed_at_thresholds(
+        "recall_at_precision",
+        _thresholds(num_thresholds),
+        list(_OUTCOMES),
+        compute,
+        (labels, predictions, weights),
+        (metrics_collections, updates_collections),
+        name,
+    )
+
+
 def _check_fraction(name: str, value: float) -> None:
     if not 0 <= value <= 1:
         raise InvalidArgumentError(f"{name} is {value}, expected a number between 0 and 1")

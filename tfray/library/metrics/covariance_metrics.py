@@ -1,15 +1,25 @@
-"""Metrics of how two values go together, and of all values side by side. See `mean_metrics` for what they share."""
+"""Metrics of how two values or two judges go together, and of all values side by side. See also `mean_metrics`."""
 
 from __future__ import annotations
 
 import math
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import CollectionNames, TensorLike
-from tfray.library.metrics.metric_variables import Metric, collected, matching, metric_scope, metric_variable, spread
+from tfray.library.metrics.confusion import confusion_matrix
+from tfray.library.metrics.metric_variables import (
+    Metric,
+    collected,
+    matching,
+    metric_scope,
+    metric_variable,
+    quotient,
+    spread,
+)
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -103,6 +113,61 @@ def streaming_pearson_correlation(
 def _correlation(parts: list[Tensor], name: str) -> Tensor:
     covariance, first, second = parts
     return math_ops.truediv(covariance, math_ops.multiply(math_ops.sqrt(first), math_ops.sqrt(second)), name=name)
+
+
+def cohen_kappa(
+    labels: TensorLike,
+    predictions_idx: TensorLike,
+    num_classes: int,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    name: str | None = None,
+) -> Metric:
+    """Cohen's kappa: how far two judges agree beyond what chance would give, 1 where they always agree.
+
+    Args:
+        labels: Classes, integers ``[n]`` or ``[n, 1]``.
+        predictions_idx: Predicted classes, likewise.
+        num_classes: Number of classes, 2 or more.
+        weights: What each example counts, ``[n]``; 1 when None.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float64 scalars; 0 where chance alone gives full agreement.
+
+    Raises:
+        InvalidArgumentError: There are fewer than two classes, or the shapes differ; in a step: a class is negative or
+            too large.
+
+    References:
+        Cohen, "A Coefficient of Agreement for Nominal Scales", 1960.
+    """
+    if num_classes < 2:
+        raise InvalidArgumentError(f"num_classes must be >= 2, not {num_classes}")
+    with metric_scope(name, "cohen_kappa"):
+        labels = convert_to_tensor(labels)
+        if labels.shape.with_rank_at_most(2).rank == 2:
+            labels = array_ops.squeeze(labels, [-1])
+        predictions, labels, numbers = matching(predictions_idx, labels, weights)
+        whole = numbers is None or numbers.dtype.is_integer
+        dtype = dtypes.int64 if whole else dtypes.float32
+        table = confusion_matrix(labels, predictions, num_classes, dtype, weights=numbers)
+        parts = array_ops.diag_part(table), math_ops.reduce_sum(table, 0), math_ops.reduce_sum(table, 1)
+        sums = [metric_variable([num_classes], dtype, each) for each in ("po", "pe_row", "pe_col")]
+        updated = [total.assign_add(part) for total, part in zip(sums, parts, strict=True)]
+        value = _kappa([total.value() for total in sums], "value")
+        return collected(value, _kappa(updated, "update_op"), metrics_collections, updates_collections)
+
+
+def _kappa(parts: list[Tensor], name: str) -> Tensor:
+    """Kappa from how often each class was agreed on, predicted, and true."""
+    agreed, predicted, true = (array_ops.cast(each, dtypes.float64) for each in parts)
+    total = math_ops.reduce_sum(predicted)
+    by_chance = math_ops.reduce_sum(math_ops.div_no_nan(predicted * true, total))
+    return quotient(math_ops.reduce_sum(agreed) - by_chance, total - by_chance, name)
 
 
 def streaming_concat(

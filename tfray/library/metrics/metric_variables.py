@@ -10,7 +10,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import CollectionNames, TensorLike
@@ -49,7 +49,7 @@ def metric_variable(shape: Sequence[int | Tensor] | Tensor | TensorShape, dtype:
 
 def collected(
     value: TensorLike,
-    update_op: Tensor,
+    update_op: Tensor | Operation,
     metrics_collections: CollectionNames | None,
     updates_collections: CollectionNames | None,
 ) -> Metric:
