@@ -48,6 +48,8 @@ def bound(body: list[ast.stmt]) -> dict[str, str]:
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found.update((each.id, "") for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            found.update((name, f"{node.module}.{name}") for name in importlib.import_module(str(node.module)).__all__)
         elif isinstance(node, ast.ImportFrom):
             found.update((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
         elif isinstance(node, (ast.If, ast.With)):
