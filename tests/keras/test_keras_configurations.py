@@ -127,3 +127,23 @@ def test_a_description_is_taken_as_an_argument():
         y = layer(tf.ones([1, 2]))
         session.run(tf.global_variables_initializer())
         assert session.run(y).tolist() == [[4.0, 4.0, 4.0]]
+
+
+class Counting(layers.Layer):
+    """A cell with attributes that its layer has too."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.state_size, self.stateful, self.unroll = 3, False, "mine"
+
+    def call(self, inputs, states):
+        return inputs, states
+
+
+def test_attributes_of_a_cell_do_not_hide_those_of_its_layer():
+    layer = layers.LSTM(2, stateful=True, trainable=False, batch_input_shape=(2, 3, 4), dtype="float64", unroll=True)
+    expected = {"stateful": True, "trainable": False, "batch_input_shape": (2, 3, 4), "dtype": "float64"}
+    config = layer.get_config()
+    assert {name: config[name] for name in expected} == expected
+    config = layers.RNN(Counting(), stateful=True, return_sequences=True).get_config()
+    assert config["stateful"] is True and config["unroll"] is False

@@ -508,7 +508,8 @@ class RNN(TakesStates):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, and how many constants it was called with, if any."""
         own = super().get_config()
-        of_cell = {"cell": self.cell, **vars(self.cell)}  # one cell, where there was a list of them
+        of_cell = {key: value for key, value in vars(self.cell).items() if key not in vars(self)}
+        of_cell["cell"] = self.cell  # one, where there was a list of them
         return {key: told(key, of_cell[key]) if key in of_cell else value for key, value in own.items()}
 
     def reset_states(self, states: Any = None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, get_default_graph
@@ -36,11 +36,8 @@ class AGNCustomGetter(CenterGetter):
         worker_device: The device of what is the worker's own.
     """
 
-    def _others(self) -> dict[str, bool]:
-        return {CENTER: False, _SUM: True}
-
-    def _keeps_local(self) -> bool:
-        return False
+    _others: ClassVar[Mapping[str, bool]] = {CENTER: False, _SUM: True}
+    _keeps_local = False
 
 
 class AGNOptimizer(CenterOptimizer):

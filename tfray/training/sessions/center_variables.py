@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray.framework.graph import Operation, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -30,18 +30,16 @@ class CenterGetter:
         worker_device: The device of what is the worker's own.
     """
 
+    _others: ClassVar[Mapping[str, bool]] = {CENTER: False}
+    """The prefixes of the names of variables beside each, and whether these are the worker's own as well."""
+
+    _keeps_local: ClassVar[bool] = True
+    """Whether local variables that are not trainable go to the worker's device too."""
+
     def __init__(self, worker_device: Any) -> None:
         self._worker_device = worker_device
         self._beside: dict[str, dict[Any, Any]] = {}
         """For each of the prefixes, by variable, the one beside it."""
-
-    def _others(self) -> dict[str, bool]:
-        """The prefixes of the names of variables beside each, and whether these are the worker's own as well."""
-        raise NotImplementedError
-
-    def _keeps_local(self) -> bool:
-        """Whether local variables that are not trainable go to the worker's device too."""
-        return True
 
     def __call__(
         self, getter: Callable[..., Any], name: str, trainable: bool, collections: Any, *args: Any, **kwargs: Any
@@ -49,7 +47,7 @@ class CenterGetter:
         """Get a variable; arguments as `tf.variable_scope` hands them to its ``custom_getter``."""
         device = get_default_graph().device
         if not trainable:
-            local = self._keeps_local() and GraphKeys.LOCAL_VARIABLES in (collections or ())
+            local = self._keeps_local and GraphKeys.LOCAL_VARIABLES in (collections or ())
             with device(self._worker_device if local else ""):
                 return getter(name, *args, trainable=trainable, collections=collections, **kwargs)
         own = [GraphKeys.LOCAL_VARIABLES]
@@ -57,7 +55,7 @@ class CenterGetter:
             variable = getter(name, *args, trainable=True, collections=own, **kwargs)
         if kwargs.get("reuse") is True:
             return variable
-        for prefix, is_own in self._others().items():
+        for prefix, is_own in self._others.items():
             with device(self._worker_device if is_own else ""):
                 other = self._made_beside(getter, variable, f"{prefix}/{name}", is_own, *args, **kwargs)
             whole = kwargs.get("partitioner") is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -41,8 +41,7 @@ class ElasticAverageCustomGetter(CenterGetter):
         worker_device: The device of what is the worker's own.
     """
 
-    def _others(self) -> dict[str, bool]:
-        return {CENTER: False, _SEEN: True}
+    _others: ClassVar[Mapping[str, bool]] = {CENTER: False, _SEEN: True}
 
 
 class ElasticAverageOptimizer(CenterOptimizer):

@@ -14,7 +14,7 @@ from tfray.library.variables.variables import Variable, trainable_variables
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import state_ops
 from tfray.training.optimizers.optimizer import Optimizer
-from tfray.training.sessions.center_variables import CENTER, CenterGetter, CenterHook, CenterOptimizer, assigned
+from tfray.training.sessions.center_variables import CenterGetter, CenterHook, CenterOptimizer, assigned
 
 
 class ModelAverageCustomGetter(CenterGetter):
@@ -26,9 +26,6 @@ class ModelAverageCustomGetter(CenterGetter):
     Args:
         worker_device: The device of what is the worker's own.
     """
-
-    def _others(self) -> dict[str, bool]:
-        return {CENTER: False}
 
     def _made_beside(
         self, getter: Callable[..., Any], variable: Any, name: str, is_own: bool, *args: Any, **kwargs: Any
