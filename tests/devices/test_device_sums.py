@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfray.ops.kernels.gpu.device_sums import _parts, staged_sum
+from tfray.framework.dtypes import as_dtype
+from tfray.ops.kernels.gpu.device_sums import _cut, staged_sum, staged_sums
 from tfray.runtime.device import cupy, gpu_count
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu_count(), reason="needs a GPU")]
@@ -55,8 +56,30 @@ def test_arrays_that_are_not_contiguous_are_summed_in_one_launch():
     np.testing.assert_allclose(found[0], values.sum(axis=1), rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize(("rows", "columns"), [(40_000, 64), (9_000, 24), (3, 8), (70, 2048), (5_000, 33)])
+def test_several_sums_take_one_pass(dtype, rows, columns):
+    xp, wide = cupy(), np.float64 if dtype == "float64" else np.float32
+    generator = np.random.default_rng(0)
+    values = [generator.normal(size=(rows, columns)).astype(as_dtype(dtype).as_numpy_dtype) for _ in range(2)]
+    mean = generator.normal(size=columns).astype(wide)
+    arrays = [xp.asarray(array) for array in (*values, mean)]
+    found = staged_sums(xp, ["{1}", "({0} - {2}) * {1}"], arrays, 0, 1 / rows)
+    a, b = (array.astype(np.float64) for array in values)
+    for total, expected in zip(found, [b, (a - mean) * b], strict=True):
+        assert total.dtype == wide and total.shape == (1, columns)
+        np.testing.assert_allclose(total.get()[0], expected.mean(axis=0), rtol=1e-4, atol=1e-5)
+
+
+def test_sums_may_be_rounded_at_the_end():
+    xp = cupy()
+    values = np.ones((30_000, 16), np.float16)
+    found = staged_sum(xp, "{0}", [xp.asarray(values)], 0, 0.1, np.dtype(np.float16))
+    assert found.dtype == np.float16 and (found.get() == np.float16(3000)).all()
+
+
 @pytest.mark.parametrize(
-    ("rows", "columns", "parts"), [(401_408, 64, 512), (21_632, 256, 416), (128, 4096, 1), (7, 7, 1)]
+    ("rows", "columns", "parts"), [(401_408, 8, 512), (21_632, 32, 338), (128, 512, 1), (7, 1, 1), (6_272, 256, 64)]
 )
-def test_rows_are_cut_into_equal_parts_that_depend_on_sizes_alone(rows, columns, parts):
-    assert _parts(rows, columns) == parts
+def test_how_rows_are_cut_depends_on_sizes_alone(rows, columns, parts):
+    assert _cut(rows, columns).parts == parts

@@ -94,7 +94,7 @@ __device__ void store(CArray<T, D, C, I>& a, ptrdiff_t i, const Lanes<T, N>& val
 }
 """
 
-_ALIGNMENT: Final = 16
+ALIGNMENT: Final = 16
 """Bytes at whose multiples arrays begin from which a thread loads several elements at once."""
 
 
@@ -208,7 +208,7 @@ class DeviceLoop:
         count = len(self.inputs)
         text = self._plain
         if self._wide.is_wide and all(
-            is_number or (array.flags.c_contiguous and array.data.ptr % _ALIGNMENT == 0)
+            is_number or (array.flags.c_contiguous and array.data.ptr % ALIGNMENT == 0)
             for is_number, array in zip((*self._numbers, *(False for _ in self.outputs)), arrays, strict=True)
         ):
             text = self._wide
@@ -251,10 +251,10 @@ class _Text:
 
 @cache
 def _kernel(xp: Any, inputs: str, outputs: str, body: str) -> Any:
-    return xp.ElementwiseKernel(inputs, outputs, body, "tfray_elements", preamble=_preamble(body))
+    return xp.ElementwiseKernel(inputs, outputs, body, "tfray_elements", preamble=preamble(body))
 
 
-def _preamble(*texts: str) -> str:
+def preamble(*texts: str) -> str:
     """What the source begins with; CuPy includes the header of a half only where an array has this dtype."""
     headers = [f'#include "cupy/{half}.cuh"\n' for half in _HALVES if any(re.search(rf"\b{half}\b", t) for t in texts)]
     return "".join(headers) + _PREAMBLE
@@ -273,12 +273,12 @@ def known_type(dtype: NumpyDType) -> str:
     return "bool_" if name == "bool" else name
 
 
-def _element_of(text: str, dtype: NumpyDType) -> str:
+def element_of(text: str, dtype: NumpyDType) -> str:
     """An element of an array as the source computes with it."""
     return f"{known_type(dtype)}({text})" if is_half(dtype) else text
 
 
-def _rounded(text: str, dtype: NumpyDType) -> str:
+def rounded(text: str, dtype: NumpyDType) -> str:
     """A value as an element of an array of `dtype`."""
     return f"{dtype.name}({text})" if is_half(dtype) else text
 
@@ -319,16 +319,16 @@ class _Writer(SignsAsCalls):
             self._names[load.name] = f"x{number}"
             kind = known_type(load.dtype)
             if lanes == 1 or load.form in ("scalar", "column"):
-                self.lines.append(f"const {kind} x{number} = {_element_of(f'{array}[{index}]', load.dtype)};")
+                self.lines.append(f"const {kind} x{number} = {element_of(f'{array}[{index}]', load.dtype)};")
             else:
                 self.lines.append(f"const auto p{number} = load{lanes}({array}, {index});")
-                self._inner.append(f"const {kind} x{number} = {_element_of(f'p{number}[k]', load.dtype)};")
+                self._inner.append(f"const {kind} x{number} = {element_of(f'p{number}[k]', load.dtype)};")
         self._names |= {name: name for name, _ in section.places}
         self._dtypes |= {name: np.dtype(np.int32) for name, _ in section.places}
         for number, assignment in enumerate(section.assignments):
             self._assign(assignment, f"y{number}")
         for number, (value, array, *places) in enumerate(section.stored):
-            element = _rounded(self._names[value], self._dtypes[value])
+            element = rounded(self._names[value], self._dtypes[value])
             index = _from(first, places[0]) if places else first
             if lanes == 1:
                 self._inner.append(f"{arrays[array]}[{index}] = {element};")
@@ -354,7 +354,7 @@ class _Writer(SignsAsCalls):
             is_bool = assignment.dtype.kind == "b"
             text = f"{names[0]} != {known_type(dtypes[0])}(0)" if is_bool else f"{result}({names[0]})"
             if is_half(assignment.dtype) and dtypes[0] != assignment.dtype:
-                text = f"{result}({_rounded(text, assignment.dtype)})"
+                text = f"{result}({rounded(text, assignment.dtype)})"
         else:
             text = ast.unparse(self.visit(ast.parse(assignment.element.format(*names), mode="eval")))
         self._inner.append(f"const {result} {target} = {text};")
@@ -498,11 +498,11 @@ def _sum_kernel(xp: Any, element: str, dtypes: tuple[NumpyDType, ...], result: N
     total = working_dtype(dtypes[0])
     kind = known_type(total)
     parameters = ", ".join([*(f"{dtype.name} x{index}" for index, dtype in enumerate(dtypes)), f"{kind} scale"])
-    text = element.format(*(_element_of(f"x{index}", dtype) for index, dtype in enumerate(dtypes)))
+    text = element.format(*(element_of(f"x{index}", dtype) for index, dtype in enumerate(dtypes)))
     # CuPy would add up in the dtype of the result.
     options = {
         "reduce_type": {"float32": "float", "float64": "double"}[kind],
-        "preamble": _preamble(parameters, result.name),
+        "preamble": preamble(parameters, result.name),
     }
-    last = f"total = {_rounded('a * scale', result)}"
+    last = f"total = {rounded('a * scale', result)}"
     return xp.ReductionKernel(parameters, f"{result.name} total", text, "a + b", last, "0", "tfray_sum", **options)

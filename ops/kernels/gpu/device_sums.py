@@ -1,30 +1,43 @@
-"""Sums over rows on a GPU, in two launches where one would leave most of the device idle.
+"""Sums over rows on a GPU: of each column of a matrix, and several of them in one pass over memory.
 
 CuPy shares out a sum by its results: 32 neighbouring ones are a block's. The sums of 64 channels over all pixels would
-be the work of two blocks, where a device runs hundreds. So the rows are cut into parts, each with sums of its own,
-which a second launch adds up. How they are cut depends on shapes alone.
+be the work of two blocks, where a device runs hundreds. Here the rows are shared out too. Each block adds up some rows
+of some columns, and a second launch adds up what the blocks found. A thread loads 16 bytes at a time where the columns
+allow it: memory is at its full speed only then. How the rows are cut depends on shapes alone, so that results do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.gpu.device_loops import device_sum
+from tfray.ops.kernels.gpu.device_loops import ALIGNMENT, device_sum, element_of, known_type, preamble, rounded
+from tfray.ops.kernels.precision import working_dtype
 
-_BLOCK_THREADS: Final = 512
-"""Threads of a block of CuPy's reductions."""
-_BLOCK_RESULTS: Final = 32
-"""Results of a block, where neighbouring results are neighbours in memory too."""
-_MOST_TURNS: Final = 32
-"""Elements that a thread adds up in one launch before a second one pays: it takes as long as about 16 of them."""
-_MOST_PARTS: Final = 512
-"""More parts would make the second launch the longer one."""
+_THREADS: Final = 256
+"""Threads of a block."""
+_MOST_GROUPS: Final = 32
+"""Neighbouring groups of columns that a block takes where rows are many: 512 bytes of each row."""
+_FEW_GROUPS: Final = 8
+"""The same where one block adds up all rows of its columns: more blocks are at work then."""
+_BLOCKS: Final = 512
+"""Blocks of the first launch: they keep the largest devices busy, and leave little to the second."""
+_FEW_TURNS: Final = 8
+"""Rows that a thread adds up at least, before they are cut into more parts."""
+_MOST_TURNS: Final = 16
+"""Rows that a thread may add up in one launch, before a second one pays."""
+
+_PREAMBLE: Final = """
+template <int N, typename T, int D, bool C, bool I> __device__ Lanes<T, N> run(const CArray<T, D, C, I>& a, int64 i) {
+  return *reinterpret_cast<const Lanes<T, N>*>(&a[i]);
+}
+"""
 
 
 def staged_sum(
@@ -35,57 +48,199 @@ def staged_sum(
     scale: float = 1.0,
     dtype: NumpyDType | None = None,
 ) -> Array:
-    """As `device_sum`, in two launches where that is faster: over the first dimensions, or over all but the second.
+    """As `staged_sums`, of one expression."""
+    return staged_sums(xp, [element], arrays, axis, scale, dtype)[0]
+
+
+def staged_sums(
+    xp: ArrayModule,
+    elements: Sequence[str],
+    arrays: Sequence[Any],
+    axis: int | tuple[int, ...],
+    scale: float = 1.0,
+    dtype: NumpyDType | None = None,
+) -> list[Array]:
+    """As `device_sum` for each expression. Over the first dimensions it takes one pass over the arrays for all.
 
     Args:
         xp: CuPy.
-        element: An expression of the elements ``{0}``, ``{1}``, ... of the arrays.
+        elements: Expressions of the elements ``{0}``, ``{1}``, ... of the arrays.
         arrays: The arrays, which are broadcast against each other.
         axis: The dimensions that are summed over; they have size 1 in the result.
         scale: What the sums are multiplied by.
         dtype: What they are rounded to, if it is not the dtype in which they are added up.
+
+    Returns:
+        The sums, in the order of the expressions.
     """
     axes = (axis,) if isinstance(axis, int) else axis
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    if axes == tuple(range(len(axes))) and axes:
-        rows, columns = prod(shape[: len(axes)]), prod(shape[len(axes) :])
-        parts = _parts(rows, columns)
-        pieces = [_cut(array, shape, len(axes), parts) for array in arrays] if parts > 1 else [None]
-        if all(piece is not None for piece in pieces):
-            partial = device_sum(xp, element, pieces, 1).reshape(parts, columns)
+    if prod(shape) and axes == tuple(range(len(axes))) and axes:
+        matrices = [_as_rows(array, shape, len(axes)) for array in arrays]
+        if all(matrix is not None for matrix in matrices):
+            rows, columns = prod(shape[: len(axes)]), prod(shape[len(axes) :])
             kept = (1,) * len(axes) + shape[len(axes) :]
-            return device_sum(xp, "{0}", [partial], 0, scale, dtype).reshape(kept)
-    elif axes == (0, *range(2, len(shape))) and _turns(prod(shape) // max(shape[1], 1), shape[1]) > _MOST_TURNS:
-        return device_sum(xp, "{0}", [device_sum(xp, element, arrays, axes[1:])], 0, scale, dtype)
-    return device_sum(xp, element, arrays, axis, scale, dtype)
+            return [total.reshape(kept) for total in _sums_of_rows(xp, elements, matrices, rows, columns, scale, dtype)]
+    if axes == (0, *range(2, len(shape))) and prod(shape) // max(shape[1], 1) > _MOST_TURNS * _THREADS:
+        parts = [device_sum(xp, element, arrays, axes[1:]) for element in elements]
+        return [device_sum(xp, "{0}", [part], 0, scale, dtype) for part in parts]
+    return [device_sum(xp, element, arrays, axis, scale, dtype) for element in elements]
 
 
 def are_staged(rows: int, columns: int) -> bool:
     """Whether the sum of these many rows takes two launches."""
-    return _parts(rows, columns) > 1
+    return _cut(rows, columns, 1).parts > 1
 
 
-def _turns(rows: int, columns: int) -> int:
-    """Elements that a thread adds up in one launch."""
-    blocks = max(-(-columns // _BLOCK_RESULTS), 1)
-    return rows * columns // (blocks * _BLOCK_THREADS)
+def _as_rows(array: Array, shape: tuple[int, ...], summed: int) -> Array | None:
+    """The array as one of all elements, or of those of a row, or as one number; None if it is none of these."""
+    if array.shape == shape:
+        return array.reshape(-1, prod(shape[summed:])) if array.flags.c_contiguous else None
+    own = (1,) * (len(shape) - array.ndim) + array.shape
+    is_row = own == (1,) * summed + shape[summed:] or array.size == 1
+    return array.reshape(-1) if is_row and array.flags.c_contiguous else None
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How rows and columns are shared out to blocks.
+
+    Attributes:
+        width: Groups of neighbouring columns of a block; each is a thread's.
+        tiles: Blocks beside each other, for all columns.
+        parts: Blocks below each other, for all rows.
+    """
+
+    width: int
+    tiles: int
+    parts: int
 
 
 @lru_cache(maxsize=1024)
-def _parts(rows: int, columns: int) -> int:
-    """In how many equal parts to cut the rows."""
-    if _turns(rows, columns) <= _MOST_TURNS:
-        return 1
-    most = min(_MOST_PARTS, rows)
-    return next((parts for parts in range(most, 1, -1) if rows % parts == 0), 1)
+def _cut(rows: int, groups: int, most_parts: int = _BLOCKS) -> _Cut:
+    width = min(groups, _FEW_GROUPS)
+    if most_parts == 1 or rows <= _MOST_TURNS * (_THREADS // width):
+        return _Cut(width, -(-groups // width), 1)
+    width = min(groups, _MOST_GROUPS)
+    tiles = -(-groups // width)
+    turns = rows // (_THREADS // width * _FEW_TURNS)
+    return _Cut(width, tiles, max(min(_BLOCKS // tiles, turns), 1))
 
 
-def _cut(array: Array, shape: tuple[int, ...], summed: int, parts: int) -> Array | None:
-    """A view of the array ``[parts, rows, columns]``; of one without rows ``[columns]``; None if there is none."""
-    columns = prod(shape[summed:])
-    if array.shape == shape:
-        return array.reshape(parts, -1, columns) if array.flags.c_contiguous else None
-    own = (1,) * (len(shape) - array.ndim) + array.shape
-    if own == (1,) * summed + shape[summed:] or array.size == 1:
-        return array.reshape(-1)
-    return None
+def _sums_of_rows(
+    xp: ArrayModule,
+    elements: Sequence[str],
+    matrices: Sequence[Any],
+    rows: int,
+    columns: int,
+    scale: float,
+    dtype: NumpyDType | None,
+) -> list[Array]:
+    lanes = _lanes(matrices, columns)
+    cut = _cut(rows, columns // lanes)
+    total = working_dtype(matrices[0].dtype)
+    if cut.parts > 1:
+        partial = _launch(xp, elements, matrices, rows, columns, lanes, cut, 1.0, total)
+        matrices, elements, rows = [partial.reshape(cut.parts, -1)], ["{0}"], cut.parts
+        lanes = _lanes(matrices, partial.size // rows)
+        cut = _cut(rows, partial.size // rows // lanes, most_parts=1)
+        found = _launch(xp, elements, matrices, rows, partial.size // rows, lanes, cut, scale, dtype or total)
+    else:
+        found = _launch(xp, elements, matrices, rows, columns, lanes, cut, scale, dtype or total)
+    return list(found.reshape(-1, columns))
+
+
+def _lanes(matrices: Sequence[Any], columns: int) -> int:
+    """How many neighbouring columns a thread takes: as many as are 16 bytes, if all are aligned."""
+    size = min(matrix.dtype.itemsize for matrix in matrices if matrix.ndim > 1)
+    lanes = max(ALIGNMENT // size, 1)
+    is_aligned = all(matrix.data.ptr % ALIGNMENT == 0 for matrix in matrices if matrix.size > 1)
+    return lanes if columns % lanes == 0 and is_aligned else 1
+
+
+def _launch(
+    xp: Any,
+    elements: Sequence[str],
+    matrices: Sequence[Any],
+    rows: int,
+    columns: int,
+    lanes: int,
+    cut: _Cut,
+    scale: float,
+    dtype: NumpyDType,
+) -> Array:
+    """The sums of each part of the rows, ``[parts, expressions, columns]``."""
+    forms = tuple("whole" if matrix.ndim > 1 else "number" if matrix.size == 1 else "row" for matrix in matrices)
+    dtypes = tuple(matrix.dtype for matrix in matrices)
+    kernel = _rows_kernel(xp, tuple(elements), dtypes, forms, lanes, dtype)
+    out = xp.empty((cut.parts, len(elements), columns), dtype)
+    sizes = (rows, columns, cut.width, cut.tiles, cut.parts)
+    kernel(*matrices, *sizes, scale, out, size=cut.parts * cut.tiles * _THREADS, block_size=_THREADS)
+    return out
+
+
+@cache
+def _rows_kernel(
+    xp: Any,
+    elements: tuple[str, ...],
+    dtypes: tuple[NumpyDType, ...],
+    forms: tuple[str, ...],
+    lanes: int,
+    result: NumpyDType,
+) -> Any:
+    kind = known_type(working_dtype(dtypes[0]))
+    first: list[str] = []
+    turn: list[str] = []
+    inner: list[str] = []
+    for number, (dtype, form) in enumerate(zip(dtypes, forms, strict=True)):
+        if form == "number":
+            first.append(f"const {known_type(dtype)} x{number} = {element_of(f'in{number}[0]', dtype)};")
+            continue
+        where, at = (first, "column") if form == "row" else (turn, "row * columns + column")
+        where.append(f"const auto p{number} = run<{lanes}>(in{number}, {at});")
+        inner.append(f"const {known_type(dtype)} x{number} = {element_of(f'p{number}[k]', dtype)};")
+    names = [f"x{number}" for number in range(len(dtypes))]
+    inner += [f"totals{number}[k] += {element.format(*names)};" for number, element in enumerate(elements)]
+    declared = [f"{kind} totals{number}[{lanes}] = {{}};" for number in range(len(elements))]
+    kept = [
+        f"shared[(({number} * high + line) * width + across) * {lanes} + k] = totals{number}[k];"
+        for number in range(len(elements))
+    ]
+    lines = [
+        f"__shared__ {kind} shared[{_THREADS * lanes * len(elements)}];",
+        f"const int32 high = {_THREADS} / width, line = threadIdx.x / width, across = threadIdx.x % width;",
+        "const int32 tile = blockIdx.x % tiles, part = blockIdx.x / tiles;",
+        f"const int64 column = int64(tile * width + across) * {lanes};",
+        "if (line < high && column < columns) {",
+        *declared,
+        *first,
+        "#pragma unroll 4",
+        "for (int64 row = part * high + line; row < rows; row += parts * high) {",
+        *turn,
+        f"for (int32 k = 0; k < {lanes}; ++k) {{",
+        *inner,
+        "}",
+        "}",
+        f"for (int32 k = 0; k < {lanes}; ++k) {{",
+        *kept,
+        "}",
+        "}",
+        "__syncthreads();",
+        f"const int32 run_size = width * {lanes};",
+        f"for (int32 e = threadIdx.x; e < {len(elements)} * run_size; e += {_THREADS}) {{",
+        "const int32 which = e / run_size, place = e % run_size;",
+        "const int64 target = int64(tile) * run_size + place;",
+        "if (target < columns) {",
+        f"{kind} total = 0;",
+        "for (int32 k = 0; k < high; ++k) total += shared[(which * high + k) * run_size + place];",
+        f"out[(int64(part) * {len(elements)} + which) * columns + target] = {rounded('total * scale', result)};",
+        "}",
+        "}",
+    ]
+    inputs = ", ".join(f"raw {dtype.name} in{number}" for number, dtype in enumerate(dtypes))
+    sizes = "int64 rows, int64 columns, int32 width, int32 tiles, int32 parts"
+    parameters = f"{inputs}, {sizes}, {kind} scale"
+    before = preamble(parameters, result.name) + _PREAMBLE
+    return xp.ElementwiseKernel(
+        parameters, f"raw {result.name} out", "\n".join(lines), "tfray_row_sums", preamble=before
+    )

@@ -32,6 +32,7 @@ from tfray.ops.kernels.gpu.cudnn import (
     tensor,
 )
 from tfray.ops.kernels.gpu.device_products import is_tf32_allowed
+from tfray.ops.kernels.gpu.device_transposes import write_transposed
 from tfray.ops.kernels.windows import Axis, as_nhwc
 from tfray.ops.nn.conv_geometry import Geometry
 
@@ -107,7 +108,8 @@ def convolve_backward_filters(xp: ArrayModule, images: Array, d_outputs: Array, 
     target = xp.empty([out.shape[axis] for axis in order], out.dtype)
     arrays = {_X: _widened(xp, images, geo, padded), _W: target, _Y: _ready(xp, d_outputs)}
     _plan(xp, _problem(xp, "filters", geo, out.dtype), arrays).run(xp, arrays)
-    out[...] = target.transpose([order.index(axis) for axis in range(4)])
+    if geo.layout != "NHWC" or not write_transposed(xp, target.reshape(geo.filters, -1), out):
+        out[...] = target.transpose([order.index(axis) for axis in range(4)])
     return out
 
 
@@ -120,6 +122,10 @@ def _filters_order(geo: Geometry) -> tuple[int, ...]:
 
 
 def _turned(xp: ArrayModule, filters: Array, geo: Geometry) -> Array:
+    if geo.layout == "NHWC":
+        turned = xp.empty((geo.filters, *filters.shape[:3]), filters.dtype)
+        if write_transposed(xp, filters.reshape(-1, geo.filters), turned):
+            return turned
     return _ready(xp, filters.transpose(_filters_order(geo)))
 
 

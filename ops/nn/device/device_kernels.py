@@ -14,7 +14,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section, Trace, Value, has_loop
-from tfray.ops.kernels.gpu.device_sums import staged_sum
+from tfray.ops.kernels.gpu.device_sums import staged_sum, staged_sums
 from tfray.ops.kernels.precision import working_dtype
 from tfray.ops.nn.pooling import Pooling
 
@@ -183,8 +183,8 @@ def normalization_gradient(
     """Gradients of the images, the scale and the offset, from `d`, and mean, variance and scale of the channels."""
     axes = channel_axes(images.shape, layout)
     mean = vectors[0].reshape(-1) if layout == "NHWC" else vectors[0].reshape(-1, 1, 1)
-    d_offset = staged_sum(xp, "{0}", [d], axes).reshape(-1)
-    total = staged_sum(xp, "({0} - {1}) * {2}", [images, mean, d], axes).reshape(-1)
+    sums = staged_sums(xp, ["{0}", "({1} - {2}) * {0}"], [d, images, mean], axes)
+    d_offset, total = (found.reshape(-1) for found in sums)
     d_images, d_scale = xp.empty(images.shape, images.dtype), xp.empty(d_offset.shape, d_offset.dtype)
     loop = _normalization_gradient_loop(images.shape, layout, images.dtype, d_offset.dtype, epsilon, is_training)
     taken = [images, d, *vectors, total, d_offset] if is_training else [d, *vectors[1:], total]

@@ -84,7 +84,7 @@ class Compiling:
 
         made = self._cupy.ElementwiseKernel(*parts, preamble=preamble)
 
-        def launch(*arrays: Any, size: int) -> None:
+        def launch(*arrays: Any, size: int, block_size: int = 128) -> None:
             types, known = self._infos(made.params, arrays, 1), _kernel._TypeMap(())
             self.compile(
                 _kernel._get_elementwise_kernel_code(types, known, made.params, made.operation, made.name, preamble)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -79,12 +81,19 @@ class ElementwiseKernel:
         self.name, self.lines = name, operation.split("\n")
         self.params = [text.split() for text in f"{in_params}, {out_params}".split(", ")]
 
-    def __call__(self, *args: Any, size: int) -> None:
+    def __call__(self, *args: Any, size: int, block_size: int = 128) -> None:
         if len(args) != len(self.params):
             raise TypeError(f"Wrong number of arguments for {self.name!r}")
         recorder.call(self.name)
+        if self.name == "tfray_row_sums":
+            _sum_rows([line.strip() for line in self.lines], self.params, args, block_size)
+            return
         if self.name == "tfray_uniform":
             _draw(*args)
+            return
+        if self.name == "tfray_transposed":
+            words, rows, columns, _, out = (on_host(value) for value in args)
+            out.reshape(columns, rows)[...] = words.reshape(rows, columns).T
             return
         space: dict[str, Any] = dict(self.FUNCTIONS)
         for (*kind, dtype, name), value in zip(self.params, args, strict=True):
@@ -139,6 +148,30 @@ def _draw(key0: int, key1: int, request: int, count: int, blocks: int, *rest: An
         if steps:
             numbers = np.floor(numbers * steps) / steps
         part[...] = (numbers * width + low).astype(part.dtype)
+
+
+def _sum_rows(lines: list[str], params: list[list[str]], args: Sequence[Any], threads: int) -> None:
+    """The kernel of `device_sums`: its expressions are evaluated, and its rows cut, as its source says."""
+    values = {name: value for (*_, name), value in zip(params, args, strict=True)}
+    rows, columns, parts = (int(values[name]) for name in ("rows", "columns", "parts"))
+    high, out = threads // int(values["width"]), on_host(values["out"])
+    space: dict[str, Any] = dict(ElementwiseKernel.FUNCTIONS)
+    for line in lines:
+        if ("run<" in line or "[0]" in line) and (found := re.search(r"(\w+)([0-9]+) = .*\bin\2\b", line)):
+            name = f"in{found[2]}"
+            host = on_host(values[name])
+            if "run<" in line:
+                lanes = int(line.split("run<")[1].split(">")[0])
+                _aligned(host.reshape(-1), lanes, np.arange(0, host.size, lanes))
+            wide = host if host.dtype.char in "fd" else host.astype(np.float32)
+            space[f"x{found[2]}"] = wide.reshape(rows, columns) if "row *" in line else wide.reshape(-1)
+    part_of_rows = np.arange(rows) // high % parts
+    expressions = [line.split(" += ")[1].removesuffix(";") for line in lines if line.startswith("totals")]
+    for which, expression in enumerate(expressions):
+        elements = np.broadcast_to(eval(expression, space), (rows, columns))
+        for part in range(parts):
+            total = elements[part_of_rows == part].sum(axis=0) * values["scale"]
+            out.reshape(parts, len(expressions), columns)[part, which] = total.astype(out.dtype)
 
 
 class ReductionKernel:
