@@ -155,26 +155,34 @@ def normalized(
     xp: ArrayModule, images: Array, vectors: Sequence[Array], layout: str, epsilon: float, count: int
 ) -> tuple[Array, Array]:
     """The images normalised by the mean, variance, scale and offset of their channels, and the unbiased variance."""
-    out, unbiased = xp.empty(images.shape, images.dtype), xp.empty(vectors[1].shape, vectors[1].dtype)
-    loop = _normalized_loop(images.shape, layout, images.dtype, unbiased.dtype, epsilon, count)
-    loop(xp, images, *vectors, out, unbiased)
+    mean, variance, scale, offset = vectors
+    out, (factor, unbiased) = xp.empty(images.shape, images.dtype), _like(xp, variance, 2)
+    _factor_loop(variance.size, variance.dtype, epsilon, count)(xp, variance, scale, factor, unbiased)
+    _normalized_loop(images.shape, layout, images.dtype, variance.dtype)(xp, images, mean, factor, offset, out)
     return out, unbiased
 
 
+def _like(xp: ArrayModule, vector: Array, count: int) -> list[Array]:
+    return [xp.empty(vector.shape, vector.dtype) for _ in range(count)]
+
+
 @lru_cache(maxsize=64)
-def _normalized_loop(
-    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, epsilon: float, count: int
-) -> DeviceLoop:
-    names = ("mean", "variance", "scale", "offset")
+def _factor_loop(channels: int, wide: NumpyDType, epsilon: float, count: int) -> DeviceLoop:
+    """What is the same for all pixels of a channel: a root and a quotient cost more than to load an element."""
+    loads, trace = [Load(name, wide) for name in ("variance", "scale")], Trace()
+    variance, scale = trace.values(loads)
+    factor = scale / trace.sqrt(variance + epsilon)
+    unbiased = variance * (count / max(count - 1, 1))
+    return DeviceLoop([_loop(channels, loads, trace, (factor, "factor"), (unbiased, "unbiased"))])
+
+
+@lru_cache(maxsize=64)
+def _normalized_loop(shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType) -> DeviceLoop:
+    names = ("mean", "factor", "offset")
     loads, trace = [Load("x", dtype), *_per_channel(shape, layout, wide, names)], Trace()
-    x, mean, variance, scale, offset = trace.values(loads)
+    x, mean, factor, offset = trace.values(loads)
     # Centre first: x * factor - mean * factor would cancel badly where the mean is large.
-    result = (x - mean) * (scale / trace.sqrt(variance + epsilon)) + offset
-    each = _loop(int(np.prod(shape)), loads, trace, (result, "out"))
-    trace = Trace()
-    unbiased = trace.value("variance", wide) * (count / max(count - 1, 1))
-    channels = shape[3] if layout == "NHWC" else shape[1]
-    return DeviceLoop([each, _loop(channels, [Load("variance", wide)], trace, (unbiased, "unbiased"))])
+    return DeviceLoop([_loop(int(np.prod(shape)), loads, trace, ((x - mean) * factor + offset, "out"))])
 
 
 def normalization_gradient(
@@ -182,37 +190,44 @@ def normalization_gradient(
 ) -> list[Array]:
     """Gradients of the images, the scale and the offset, from `d`, and mean, variance and scale of the channels."""
     axes = channel_axes(images.shape, layout)
-    mean = vectors[0].reshape(-1) if layout == "NHWC" else vectors[0].reshape(-1, 1, 1)
-    sums = staged_sums(xp, ["{0}", "({1} - {2}) * {0}"], [d, images, mean], axes)
+    mean, variance, scale = vectors
+    of_channels = mean.reshape(-1) if layout == "NHWC" else mean.reshape(-1, 1, 1)
+    sums = staged_sums(xp, ["{0}", "({1} - {2}) * {0}"], [d, images, of_channels], axes)
     d_offset, total = (found.reshape(-1) for found in sums)
-    d_images, d_scale = xp.empty(images.shape, images.dtype), xp.empty(d_offset.shape, d_offset.dtype)
-    loop = _normalization_gradient_loop(images.shape, layout, images.dtype, d_offset.dtype, epsilon, is_training)
-    taken = [images, d, *vectors, total, d_offset] if is_training else [d, *vectors[1:], total]
-    loop(xp, *taken, d_images, d_scale)
+    d_images, (factor, slope, shift, d_scale) = xp.empty(images.shape, images.dtype), _like(xp, d_offset, 4)
+    count = images.size // max(mean.size, 1)
+    of_factors = _gradient_factors_loop(mean.size, d_offset.dtype, epsilon, count)
+    of_factors(xp, variance, scale, total, d_offset, factor, slope, shift, d_scale)
+    loop = _normalization_gradient_loop(images.shape, layout, images.dtype, d_offset.dtype, is_training)
+    loop(xp, *([d, factor, images, mean, slope, shift] if is_training else [d, factor]), d_images)
     return [d_images, d_scale, d_offset]
 
 
 @lru_cache(maxsize=64)
+def _gradient_factors_loop(channels: int, wide: NumpyDType, epsilon: float, count: int) -> DeviceLoop:
+    """See `_factor_loop`."""
+    loads, trace = [Load(name, wide) for name in ("variance", "scale", "total", "d_offset")], Trace()
+    variance, scale, total, d_offset = trace.values(loads)
+    inverse = 1 / trace.sqrt(variance + epsilon)
+    factor, d_scale = inverse * scale, total * inverse
+    slope, shift = factor * d_scale * inverse * (1 / count), factor * d_offset * (1 / count)
+    stored = (factor, "factor"), (slope, "slope"), (shift, "shift"), (d_scale, "d_scale")
+    return DeviceLoop([_loop(channels, loads, trace, *stored)])
+
+
+@lru_cache(maxsize=64)
 def _normalization_gradient_loop(
-    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, epsilon: float, is_training: bool
+    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, is_training: bool
 ) -> DeviceLoop:
-    names = ("mean", "variance", "scale", "total", "d_offset") if is_training else ("variance", "scale")
-    images = [Load(name, dtype) for name in (("x", "d") if is_training else ("d",))]
-    loads, trace = [*images, *_per_channel(shape, layout, wide, names)], Trace()
-    values = dict(zip([load.name for load in loads], trace.values(loads), strict=True))
-    inverse = 1 / trace.sqrt(values["variance"] + epsilon)
-    d_image = values["d"] * (inverse * values["scale"])
+    names = ("mean", "slope", "shift") if is_training else ()
+    loads, trace = [Load("d", dtype), *_per_channel(shape, layout, wide, ["factor"])], Trace()
+    loads += [*([Load("x", dtype)] if is_training else []), *_per_channel(shape, layout, wide, names)]
+    d, factor, *others = trace.values(loads)
+    d_image = d * factor
     if is_training:
-        per_pixel = 1 / max(int(np.prod([shape[axis] for axis in channel_axes(shape, layout)])), 1)
-        slope = values["total"] * inverse * inverse * per_pixel
-        centred = values["d"] - ((values["x"] - values["mean"]) * slope + values["d_offset"] * per_pixel)
-        d_image = centred * (inverse * values["scale"])
-    each = _loop(int(np.prod(shape)), loads, trace, (d_image, "d_images"))
-    trace, loads = Trace(), [Load("variance", wide), Load("total", wide)]
-    variance, total = trace.values(loads)
-    channels = shape[3] if layout == "NHWC" else shape[1]
-    d_scale = total / trace.sqrt(variance + epsilon)
-    return DeviceLoop([each, _loop(channels, loads, trace, (d_scale, "d_scale"))])
+        x, mean, slope, shift = others
+        d_image = d_image - ((x - mean) * slope + shift)
+    return DeviceLoop([_loop(int(np.prod(shape)), loads, trace, (d_image, "d_images"))])
 
 
 # -- biases --------------------------------------------------------------------------------------------
