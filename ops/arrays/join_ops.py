@@ -24,6 +24,7 @@ from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS
 from tfray.ops.kernels.copies import copy
+from tfray.ops.kernels.gpu import device_copies
 
 
 def int32_tensor(value: TensorLike) -> Tensor:
@@ -286,15 +287,15 @@ def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array |
     """``xp.concatenate``; large parts are copied on several threads."""
     others = {(*value.shape[:axis], None, *value.shape[axis:][1:]) for value in values}
     is_small = min(value.size for value in values) < LEAST_ELEMENTS
-    if ctx.xp is not np or is_small or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
+    if is_small or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
         return ctx.xp.concatenate(values, axis=axis, out=out)
     shape, whole = list(values[0].shape), (slice(None),) * (axis % values[0].ndim)
     shape[axis] = sum(value.shape[axis] for value in values)
     joined = empty_or(ctx, out, shape)
-    end = 0
+    copy_into, end = copy if ctx.xp is np else device_copies.copy, 0
     for value in values:
         start, end = end, end + value.shape[axis]
-        copy(joined[(*whole, slice(start, end))], value)
+        copy_into(joined[(*whole, slice(start, end))], value)
     return joined
 
 

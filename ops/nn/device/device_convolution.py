@@ -31,8 +31,8 @@ from tfray.ops.kernels.gpu.cudnn import (
     plans,
     tensor,
 )
+from tfray.ops.kernels.gpu.device_copies import copy, write_transposed
 from tfray.ops.kernels.gpu.device_products import is_tf32_allowed
-from tfray.ops.kernels.gpu.device_transposes import write_transposed
 from tfray.ops.kernels.windows import Axis, as_nhwc
 from tfray.ops.nn.conv_geometry import Geometry
 
@@ -96,7 +96,7 @@ def convolve_backward_images(xp: ArrayModule, d_outputs: Array, filters: Array, 
     arrays = {_X: target, _W: _turned(xp, filters, geo), _Y: _ready(xp, d_outputs)}
     _plan(xp, _problem(xp, "images", geo, out.dtype), arrays).run(xp, arrays)
     if is_wider:
-        as_nhwc(out, geo.layout)[...] = _own(target, geo, padded)
+        copy(as_nhwc(out, geo.layout), _own(target, geo, padded))
         return out
     return written(target, out)
 
@@ -169,7 +169,7 @@ def _widened(xp: ArrayModule, images: Array, geo: Geometry, padded: Geometry) ->
     if padded.images_shape == geo.images_shape:
         return _ready(xp, images)
     wide = xp.zeros(padded.images_shape, images.dtype)
-    _own(wide, geo, padded)[...] = as_nhwc(images, geo.layout)
+    copy(_own(wide, geo, padded), as_nhwc(images, geo.layout))
     return wide
 
 

@@ -1,7 +1,7 @@
-"""Transposed copies of matrices on a GPU, tile by tile.
+"""Copies on a GPU at the speed of its memory: in words of 16 bytes, or tile by tile where a matrix is transposed.
 
-A kernel that copies element by element reads or writes one element of each line of memory that it touches. Here a block
-reads the rows of a tile, keeps it, and writes its columns as rows.
+A kernel that transposes element by element reads or writes one element of each line of memory that it touches. Here a
+block reads the rows of a tile, keeps it, and writes its columns as rows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,29 @@ _LINES: Final = 8
 
 _WORDS: Final = {1: ("uint8", "char"), 2: ("uint16", "short"), 4: ("uint32", "int"), 8: ("uint64", "long long")}
 """What stands for an element of so many bytes: the name of its dtype, and of its type in C++."""
+
+
+_WIDE_WORDS: Final = ("complex128", "complex64")
+"""Dtypes that stand for neighbouring elements, the widest first."""
+
+
+def copy(target: Array, source: Array) -> None:
+    """Copy to an array of the same shape; in words of 16 or 8 bytes where rows of both consist of such."""
+    if source.dtype == target.dtype and source.shape == target.shape and source.size:
+        for word in map(np.dtype, _WIDE_WORDS):
+            if all(_is_of_words(array, word.itemsize) for array in (target, source)):
+                target, source = target.view(word), source.view(word)
+                break
+    target[...] = source
+
+
+def _is_of_words(array: Any, size: int) -> bool:
+    """Whether the array's rows are of words of so many bytes, each of several elements."""
+    item = array.dtype.itemsize
+    if array.ndim == 0 or item >= size or array.strides[-1] != item:
+        return False
+    steps = [step for step, count in zip(array.strides[:-1], array.shape, strict=False) if count > 1]
+    return all(number % size == 0 for number in (array.data.ptr, array.shape[-1] * item, *steps))
 
 
 def write_transposed(xp: ArrayModule, matrix: Array, out: Array) -> bool:
