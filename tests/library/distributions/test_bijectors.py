@@ -607,7 +607,8 @@ def test_any_number_of_dimensions_may_be_an_event_that_is_reshaped(event_ndims):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("skewness", "tailweight"), [(0.0, 1.0), (-1.0, 0.5), (0.3, 1.0)])
 def test_sinh_arcsinh_of_the_largest_numbers(skewness, tailweight, dtype):
-    limit = np.finfo(dtype).max
+    # Of the very largest, the sine of the inverse sine is infinite where a CPU rounds upwards.
+    limit = np.finfo(dtype).max / 2
     x = np.array([-limit, -1e30, -1.0, 0.0, 0.5, 1e30, limit], dtype)
     x = x[1:-1] if skewness * tailweight > 0 else x
     bijector = B.SinhArcsinh(dtype(skewness), dtype(tailweight))
