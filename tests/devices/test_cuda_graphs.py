@@ -124,6 +124,80 @@ def test_a_loop_runs_as_often_as_it_is_told(replays):
         assert [session.run(total, {limit: turns})[0] for turns in (1, 1, 1, 1, 1, 5, 2)] == [2, 2, 2, 2, 2, 32, 4]
 
 
+def trained_on_sequences(steps, monkeypatch, graphs, lengths=(7,)):
+    """Losses and weights of a recurrent network, for sequences of some lengths in turn."""
+    monkeypatch.setenv(cuda_graphs.GRAPHS_VARIABLE, "1" if graphs else "0")
+    random = np.random.default_rng(0)
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [3, None, 4]), tf.placeholder(tf.float32, [3, 5])
+        initializer = tf.random_normal_initializer(seed=1)
+        cell = tf.nn.rnn_cell.LSTMCell(5, initializer=initializer)
+        outputs, _ = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+        loss = tf.reduce_mean(tf.square(outputs[:, -1] - y))
+        train_op = tf.train.AdamOptimizer(0.01).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        losses = []
+        for step in range(steps):
+            shape = (3, lengths[step * len(lengths) // steps], 4)
+            feeds = {x: random.normal(size=shape).astype(np.float32), y: np.ones((3, 5), np.float32)}
+            losses.append(session.run([loss, train_op], feeds)[0])
+        return losses, session.run(tf.trainable_variables())
+
+
+@pytest.mark.parametrize("lengths", [(7,), (7, 3)])
+def test_a_loop_over_time_is_captured_turn_by_turn(lengths, monkeypatch, replays):
+    expected, weights = trained_on_sequences(12, monkeypatch, False, lengths)
+    assert not replays
+    losses, found = trained_on_sequences(12, monkeypatch, True, lengths)
+    assert len(replays) == (9 if len(lengths) == 1 else 6)
+    assert losses == expected and len(set(losses)) == 12
+    for one, other in zip(found, weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_loop_that_ends_by_a_value_on_the_device_is_run_as_it_is(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        doubled = tf.while_loop(lambda v: tf.reduce_sum(v) < 100.0, lambda v: v * 2, [x])[0]
+        for start in (1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 200.0):
+            expected = np.float32([start, start])
+            while expected.sum() < 100:
+                expected = expected * 2
+            np.testing.assert_array_equal(session.run(doubled, {x: [start, start]}), expected)
+    assert not replays
+
+
+def test_a_loop_that_ends_by_a_variable_sees_it_change(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        turns = tf.Variable(2)
+        total = tf.while_loop(lambda i, v: i < turns, lambda i, v: (i + 1, v + 1), [0, tf.zeros([2])])[1]
+        session.run(turns.initializer)
+        for expected in (2, 2, 2, 2, 2, 2):
+            assert session.run(total).tolist() == [expected] * 2
+        session.run(tf.assign_add(turns, 3))
+        assert session.run(total).tolist() == [5, 5]
+    assert not replays
+
+
+def test_random_numbers_of_a_loop_are_new_in_every_step(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        total = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v + tf.random_uniform([8])), [0, tf.zeros([8])])[
+            1
+        ]
+        assert len({session.run(total).tobytes() for _ in range(8)}) == 8
+    assert not replays
+
+
+def test_a_list_that_is_kept_for_later_is_not_written_again(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        array = tf.TensorArray(tf.float32, 2).write(0, x * 2).write(1, x * 3)
+        with tf.device("/cpu:0"):
+            first = tf.identity(array.read(0))
+        for value in range(6):
+            assert session.run(first, {x: [value, 1]}).tolist() == [2 * value, 2]
+
+
 def test_what_reads_a_result_on_the_host_is_run_as_it_is(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         x = tf.placeholder(tf.float32, [4])

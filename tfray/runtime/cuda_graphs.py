@@ -6,7 +6,11 @@ differ from step to step has its place: inputs are copied into arrays of the gra
 each launch, and a graph is thrown away when one of them lies elsewhere than it did. Memory comes from a pool of the
 graph's own, so that nothing else ever lies in it.
 
-Bodies with branches, loops, random numbers, queues, or anything else that the host takes part in, run as they are; so
+A loop is captured turn by turn, and a branch as it was taken, if what decides is computed on the host: from constants
+and from the shapes of inputs, which are the same in every run of a graph. A decision by a value on the device would
+have to be waited for, which ends the capture.
+
+Bodies with such decisions, random numbers, queues, or anything else that the host takes part in, run as they are; so
 does everything with ``TFRAY_CUDA_GRAPHS=0`` in the environment.
 """
 
@@ -22,6 +26,7 @@ from tfray.framework import dtypes
 from tfray.framework.effects import resource_name, uses_step
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Kernel
+from tfray.framework.region import regions_of
 from tfray.ops.kernels.updated_arrays import locked
 from tfray.runtime.device import Device
 from tfray.runtime.segment_body import Body
@@ -49,21 +54,27 @@ def can_capture(body: Body, device: Device, kernel_of: Callable[[Operation], Ker
         return False
     if not hasattr(device.xp.cuda.Stream, "begin_capture"):
         return False
+    if any(tensor.dtype is dtypes.variant for tensor in body.outputs):
+        return False  # a list would go on to hold what the next launch writes
     launched = [op for op in body.ops if not op.outputs or not all(tensor in body.constants for tensor in op.outputs)]
     return bool(launched) and all(_only_launches(op, kernel_of) for op in launched)
 
 
 def _only_launches(op: Operation, kernel_of: Callable[[Operation], Kernel]) -> bool:
-    if op.type == "Variable":
+    if op.type in ("Variable", "RegionInput"):
         return True
     definition = op.op_def
-    if definition.regions or definition.blocking or definition.keeps_inputs or uses_step(op):
+    if definition.blocking or definition.defers_regions or uses_step(op):
         return False
-    if any(tensor.dtype in (dtypes.variant, dtypes.string) for tensor in (*op.inputs, *op.outputs)):
+    if any(tensor.dtype is dtypes.string for tensor in (*op.inputs, *op.outputs)):
         return False
+    if definition.regions:
+        return all(_only_launches(inner, kernel_of) for region in regions_of(op) for inner in region.get_operations())
     if definition.access == "update":
         return op.type == "Assign" or kernel_of(op).update is not None
-    return definition.access == "read" or not definition.stateful
+    # A list of tensors has a state, but one of its own in each run: a device has kernels for no other variants.
+    is_of_lists = any(tensor.dtype is dtypes.variant for tensor in (*op.inputs, *op.outputs))
+    return definition.access == "read" or is_of_lists or not definition.stateful
 
 
 @dataclass
@@ -144,6 +155,9 @@ class ReplayedFunction:
         if shared.get_limit():
             pool.set_limit(size=max(shared.get_limit() - shared.total_bytes(), 1))
         before = self._variables()
+        if not self._are_arrays([array for _, array in before]):
+            self._captures = _MOST_CAPTURES + 1
+            return False  # the host may compute with a variable that it holds
         try:
             with cuda.using_allocator(pool.malloc):
                 kept = [value.copy() for value in inputs]
