@@ -71,6 +71,22 @@ def test_several_sums_take_one_pass(dtype, rows, columns):
         np.testing.assert_allclose(total.get()[0], expected.mean(axis=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 40_000), (300, 512), (7, 1001), (2, 256), (3, 255)])
+def test_sums_along_rows(dtype, rows, columns):
+    xp = cupy()
+    generator = np.random.default_rng(0)
+    values = generator.normal(size=(rows, columns)).astype(as_dtype(dtype).as_numpy_dtype)
+    greatest = values.max(axis=1, keepdims=True)
+    weights = generator.normal(size=columns).astype(values.dtype)
+    arrays = [xp.asarray(array) for array in (values, greatest, weights)]
+    found = staged_sums(xp, ["exp({0} - {1})", "{0} * {2}"], arrays, 1, 0.5)
+    wide = values.astype(np.float64)
+    for total, expected in zip(found, [np.exp(wide - greatest), wide * weights.astype(np.float64)], strict=True):
+        assert total.shape == (rows, 1)
+        np.testing.assert_allclose(total.get(), 0.5 * expected.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-3)
+
+
 def test_sums_may_be_rounded_at_the_end():
     xp = cupy()
     values = np.ones((30_000, 16), np.float16)

@@ -8,6 +8,7 @@ one in a thousand. By default they do not, since programs of TensorFlow 1 were w
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.gpu.cublas import library
+from tfray.ops.kernels.gpu.device_copies import copy
 
 TF32_VARIABLE: Final = "TFRAY_TF32"
 """The environment variable that allows products of float32 to be rounded, where it is ``1``."""
@@ -109,14 +111,30 @@ def _matrices(xp: ArrayModule, array: Array, batch: tuple[int, ...]) -> _Matrice
     if prod(own) == 1:
         array = array.reshape(1, rows, columns)
     else:
-        array = (array if own == batch else xp.broadcast_to(array, (*batch, rows, columns))).reshape(-1, rows, columns)
+        array = array if own == batch else xp.broadcast_to(array, (*batch, rows, columns))
+        array = (array if _is_evenly_spaced(array) else _packed(xp, array)).reshape(-1, rows, columns)
     step, row, column = (stride // array.itemsize for stride in array.strides)
     if not ((column == 1 and row >= columns) or (row == 1 and column >= rows)):
-        array = xp.ascontiguousarray(array)
-        step, row, column = rows * columns, columns, 1
+        array = _packed(xp, array)
+        step, row, column = (stride // array.itemsize for stride in array.strides)
     step = 0 if prod(own) == 1 else step
     is_turned = not (column == 1 and row >= columns)
     return _Matrices(_address(array), int(is_turned), column if is_turned else row, step, array)
+
+
+def _is_evenly_spaced(array: Array) -> bool:
+    """Whether the matrices of a batch of any rank follow each other at one distance."""
+    outer = [(count, step) for count, step in zip(array.shape[:-2], array.strides, strict=False) if count != 1]
+    return all(step == below * count for (_, step), (count, below) in pairwise(outer))
+
+
+def _packed(xp: ArrayModule, array: Array) -> Array:
+    """A copy without gaps. Of transposed matrices it is one whose matrices are transposed: rows are copied whole."""
+    is_turned = array.strides[-2] == array.itemsize and array.strides[-1] != array.itemsize
+    source = array.swapaxes(-1, -2) if is_turned else array
+    packed = xp.empty(source.shape, source.dtype)
+    copy(packed, source)
+    return packed.swapaxes(-1, -2) if is_turned else packed
 
 
 def _address(array: Any) -> int:

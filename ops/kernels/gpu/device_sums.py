@@ -1,14 +1,15 @@
-"""Sums over rows on a GPU: of each column of a matrix, and several of them in one pass over memory.
+"""Sums over rows on a GPU, of each column of a matrix, and along rows; several of them in one pass over memory.
 
 CuPy shares out a sum by its results: 32 neighbouring ones are a block's. The sums of 64 channels over all pixels would
 be the work of two blocks, where a device runs hundreds. Here the rows are shared out too. Each block adds up some rows
 of some columns, and a second launch adds up what the blocks found. A thread loads 16 bytes at a time where the columns
-allow it: memory is at its full speed only then. How the rows are cut depends on shapes alone, so that results do.
+allow it: memory is at its full speed only then. How the rows are cut depends on shapes alone, so that results do. A sum
+along a row is a block's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
@@ -32,6 +33,24 @@ _FEW_TURNS: Final = 8
 """Rows that a thread adds up at least, before they are cut into more parts."""
 _MOST_TURNS: Final = 16
 """Rows that a thread may add up in one launch, before a second one pays."""
+
+_LONG_ROW: Final = 256
+"""Elements from which the sum along a row is a block's; CuPy shares out shorter ones well."""
+
+_Forms = Mapping[str, tuple[bool, bool, str]]
+"""Of arrays, by their form: whether an element serves all turns of a thread, all its lanes, and which it is."""
+
+_OVER_ROWS: Final[_Forms] = {
+    "whole": (False, False, "row * columns + column"),
+    "row": (True, False, "column"),
+    "number": (True, True, "0"),
+}
+_ALONG_ROWS: Final[_Forms] = {
+    "whole": (False, False, "row * columns + column"),
+    "row": (False, False, "column"),
+    "column": (True, True, "row"),
+    "number": (True, True, "0"),
+}
 
 _PREAMBLE: Final = """
 template <int N, typename T, int D, bool C, bool I> __device__ Lanes<T, N> run(const CArray<T, D, C, I>& a, int64 i) {
@@ -81,6 +100,10 @@ def staged_sums(
             rows, columns = prod(shape[: len(axes)]), prod(shape[len(axes) :])
             kept = (1,) * len(axes) + shape[len(axes) :]
             return [total.reshape(kept) for total in _sums_of_rows(xp, elements, matrices, rows, columns, scale, dtype)]
+    if axes == (1,) and len(shape) == 2 and shape[1] >= _LONG_ROW and shape[0]:
+        matrices = [_as_rows(array, shape, 1) if array.shape != (shape[0], 1) else array for array in arrays]
+        if all(matrix is not None and matrix.flags.c_contiguous for matrix in matrices):
+            return _sums_along_rows(xp, elements, matrices, shape, scale, dtype)
     if axes == (0, *range(2, len(shape))) and prod(shape) // max(shape[1], 1) > _MOST_TURNS * _THREADS:
         parts = [device_sum(xp, element, arrays, axes[1:]) for element in elements]
         return [device_sum(xp, "{0}", [part], 0, scale, dtype) for part in parts]
@@ -150,9 +173,37 @@ def _sums_of_rows(
     return list(found.reshape(-1, columns))
 
 
+def _sums_along_rows(
+    xp: Any, elements: Sequence[str], matrices: Sequence[Any], shape: Sequence[int], scale: float, dtype: Any
+) -> list[Array]:
+    rows, columns = shape
+    forms = [
+        "column"
+        if matrix.shape == (rows, 1)
+        else "whole"
+        if matrix.ndim > 1
+        else "number"
+        if matrix.size == 1
+        else "row"
+        for matrix in matrices
+    ]
+    lanes = _lanes([m for m, form in zip(matrices, forms, strict=True) if form in ("whole", "row")], columns)
+    threads = min(_THREADS, 1 << max(columns // lanes - 1, 31).bit_length())
+    dtypes = tuple(matrix.dtype for matrix in matrices)
+    result = dtype or working_dtype(dtypes[0])
+    kernel = _along_kernel(xp, tuple(elements), dtypes, tuple(forms), lanes, threads, result)
+    out = xp.empty((len(elements), rows), result)
+    kernel(*matrices, rows, columns, scale, out, size=rows * threads, block_size=threads)
+    return [total.reshape(rows, 1) for total in out]
+
+
+def _form(matrix: Array) -> str:
+    return "whole" if matrix.ndim > 1 else "number" if matrix.size == 1 else "row"
+
+
 def _lanes(matrices: Sequence[Any], columns: int) -> int:
     """How many neighbouring columns a thread takes: as many as are 16 bytes, if all are aligned."""
-    size = min(matrix.dtype.itemsize for matrix in matrices if matrix.ndim > 1)
+    size = min((matrix.dtype.itemsize for matrix in matrices if matrix.ndim > 1), default=ALIGNMENT)
     lanes = max(ALIGNMENT // size, 1)
     is_aligned = all(matrix.data.ptr % ALIGNMENT == 0 for matrix in matrices if matrix.size > 1)
     return lanes if columns % lanes == 0 and is_aligned else 1
@@ -170,13 +221,80 @@ def _launch(
     dtype: NumpyDType,
 ) -> Array:
     """The sums of each part of the rows, ``[parts, expressions, columns]``."""
-    forms = tuple("whole" if matrix.ndim > 1 else "number" if matrix.size == 1 else "row" for matrix in matrices)
+    forms = tuple(map(_form, matrices))
     dtypes = tuple(matrix.dtype for matrix in matrices)
     kernel = _rows_kernel(xp, tuple(elements), dtypes, forms, lanes, dtype)
     out = xp.empty((cut.parts, len(elements), columns), dtype)
     sizes = (rows, columns, cut.width, cut.tiles, cut.parts)
     kernel(*matrices, *sizes, scale, out, size=cut.parts * cut.tiles * _THREADS, block_size=_THREADS)
     return out
+
+
+class _Source:
+    """Parts of the source of a sum: what is loaded before and in each turn, and what is done for each lane."""
+
+    def __init__(
+        self, elements: Sequence[str], dtypes: Sequence[NumpyDType], forms: Sequence[str], of: _Forms, lanes: int
+    ) -> None:
+        self.kind = known_type(working_dtype(dtypes[0]))
+        self.before: list[str] = []
+        self.turn: list[str] = []
+        self.inner: list[str] = []
+        for number, (dtype, form) in enumerate(zip(dtypes, forms, strict=True)):
+            is_before, is_single, index = of[form]
+            where = self.before if is_before else self.turn
+            if is_single:
+                where.append(f"const {known_type(dtype)} x{number} = {element_of(f'in{number}[{index}]', dtype)};")
+                continue
+            where.append(f"const auto p{number} = run<{lanes}>(in{number}, {index});")
+            self.inner.append(f"const {known_type(dtype)} x{number} = {element_of(f'p{number}[k]', dtype)};")
+        names = [f"x{number}" for number in range(len(dtypes))]
+        self.values = [element.format(*names) for element in elements]
+        self.inputs = ", ".join(f"raw {dtype.name} in{number}" for number, dtype in enumerate(dtypes))
+
+    def kernel(self, xp: Any, sizes: str, lines: Sequence[str], result: NumpyDType, name: str) -> Any:
+        """The kernel of these lines."""
+        parameters = f"{self.inputs}, {sizes}, {self.kind} scale"
+        before = preamble(parameters, result.name) + _PREAMBLE
+        return xp.ElementwiseKernel(parameters, f"raw {result.name} out", "\n".join(lines), name, preamble=before)
+
+
+@cache
+def _along_kernel(
+    xp: Any,
+    elements: tuple[str, ...],
+    dtypes: tuple[NumpyDType, ...],
+    forms: tuple[str, ...],
+    lanes: int,
+    threads: int,
+    result: NumpyDType,
+) -> Any:
+    source = _Source(elements, dtypes, forms, _ALONG_ROWS, lanes)
+    count, kind = len(elements), source.kind
+    lines = [
+        f"__shared__ {kind} shared[{count}][{threads}];",
+        "const int64 row = blockIdx.x;",
+        f"{kind} totals[{count}] = {{}};",
+        *source.before,
+        "#pragma unroll 4",
+        f"for (int64 column = threadIdx.x * {lanes}; column < columns; column += {threads * lanes}) {{",
+        *source.turn,
+        f"for (int32 k = 0; k < {lanes}; ++k) {{",
+        *source.inner,
+        *(f"totals[{number}] += {value};" for number, value in enumerate(source.values)),
+        "}",
+        "}",
+        f"for (int32 e = 0; e < {count}; ++e) shared[e][threadIdx.x] = totals[e];",
+        "__syncthreads();",
+        f"for (int32 half = {threads // 2}; half > 0; half /= 2) {{",
+        f"if (threadIdx.x < half) for (int32 e = 0; e < {count}; ++e)",
+        "shared[e][threadIdx.x] += shared[e][threadIdx.x + half];",
+        "__syncthreads();",
+        "}",
+        f"if (threadIdx.x == 0) for (int32 e = 0; e < {count}; ++e)",
+        f"out[e * rows + row] = {rounded('shared[e][0] * scale', result)};",
+    ]
+    return source.kernel(xp, "int64 rows, int64 columns", lines, result, "tfray_sums_along_rows")
 
 
 @cache
@@ -188,19 +306,8 @@ def _rows_kernel(
     lanes: int,
     result: NumpyDType,
 ) -> Any:
-    kind = known_type(working_dtype(dtypes[0]))
-    first: list[str] = []
-    turn: list[str] = []
-    inner: list[str] = []
-    for number, (dtype, form) in enumerate(zip(dtypes, forms, strict=True)):
-        if form == "number":
-            first.append(f"const {known_type(dtype)} x{number} = {element_of(f'in{number}[0]', dtype)};")
-            continue
-        where, at = (first, "column") if form == "row" else (turn, "row * columns + column")
-        where.append(f"const auto p{number} = run<{lanes}>(in{number}, {at});")
-        inner.append(f"const {known_type(dtype)} x{number} = {element_of(f'p{number}[k]', dtype)};")
-    names = [f"x{number}" for number in range(len(dtypes))]
-    inner += [f"totals{number}[k] += {element.format(*names)};" for number, element in enumerate(elements)]
+    source = _Source(elements, dtypes, forms, _OVER_ROWS, lanes)
+    kind = source.kind
     declared = [f"{kind} totals{number}[{lanes}] = {{}};" for number in range(len(elements))]
     kept = [
         f"shared[(({number} * high + line) * width + across) * {lanes} + k] = totals{number}[k];"
@@ -213,12 +320,13 @@ def _rows_kernel(
         f"const int64 column = int64(tile * width + across) * {lanes};",
         "if (line < high && column < columns) {",
         *declared,
-        *first,
+        *source.before,
         "#pragma unroll 4",
         "for (int64 row = part * high + line; row < rows; row += parts * high) {",
-        *turn,
+        *source.turn,
         f"for (int32 k = 0; k < {lanes}; ++k) {{",
-        *inner,
+        *source.inner,
+        *(f"totals{number}[k] += {value};" for number, value in enumerate(source.values)),
         "}",
         "}",
         f"for (int32 k = 0; k < {lanes}; ++k) {{",
@@ -237,10 +345,5 @@ def _rows_kernel(
         "}",
         "}",
     ]
-    inputs = ", ".join(f"raw {dtype.name} in{number}" for number, dtype in enumerate(dtypes))
     sizes = "int64 rows, int64 columns, int32 width, int32 tiles, int32 parts"
-    parameters = f"{inputs}, {sizes}, {kind} scale"
-    before = preamble(parameters, result.name) + _PREAMBLE
-    return xp.ElementwiseKernel(
-        parameters, f"raw {result.name} out", "\n".join(lines), "tfray_row_sums", preamble=before
-    )
+    return source.kernel(xp, sizes, lines, result, "tfray_row_sums")

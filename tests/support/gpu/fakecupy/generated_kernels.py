@@ -85,7 +85,7 @@ class ElementwiseKernel:
         if len(args) != len(self.params):
             raise TypeError(f"Wrong number of arguments for {self.name!r}")
         recorder.call(self.name)
-        if self.name == "tfray_row_sums":
+        if self.name in ("tfray_row_sums", "tfray_sums_along_rows"):
             _sum_rows([line.strip() for line in self.lines], self.params, args, block_size)
             return
         if self.name == "tfray_uniform":
@@ -153,20 +153,28 @@ def _draw(key0: int, key1: int, request: int, count: int, blocks: int, *rest: An
 def _sum_rows(lines: list[str], params: list[list[str]], args: Sequence[Any], threads: int) -> None:
     """The kernel of `device_sums`: its expressions are evaluated, and its rows cut, as its source says."""
     values = {name: value for (*_, name), value in zip(params, args, strict=True)}
-    rows, columns, parts = (int(values[name]) for name in ("rows", "columns", "parts"))
-    high, out = threads // int(values["width"]), on_host(values["out"])
+    rows, columns, out = int(values["rows"]), int(values["columns"]), on_host(values["out"])
     space: dict[str, Any] = dict(ElementwiseKernel.FUNCTIONS)
     for line in lines:
-        if ("run<" in line or "[0]" in line) and (found := re.search(r"(\w+)([0-9]+) = .*\bin\2\b", line)):
+        if ("run<" in line or "[0]" in line or "[row]" in line) and (
+            found := re.search(r"(\w+)([0-9]+) = .*\bin\2\b", line)
+        ):
             name = f"in{found[2]}"
             host = on_host(values[name])
             if "run<" in line:
                 lanes = int(line.split("run<")[1].split(">")[0])
                 _aligned(host.reshape(-1), lanes, np.arange(0, host.size, lanes))
             wide = host if host.dtype.char in "fd" else host.astype(np.float32)
-            space[f"x{found[2]}"] = wide.reshape(rows, columns) if "row *" in line else wide.reshape(-1)
-    part_of_rows = np.arange(rows) // high % parts
+            shape = (rows, columns) if "row *" in line else (rows, 1) if "[row]" in line else -1
+            space[f"x{found[2]}"] = wide.reshape(shape)
     expressions = [line.split(" += ")[1].removesuffix(";") for line in lines if line.startswith("totals")]
+    if "parts" not in values:
+        for which, expression in enumerate(expressions):
+            total = np.broadcast_to(eval(expression, space), (rows, columns)).sum(axis=1) * values["scale"]
+            out.reshape(len(expressions), rows)[which] = total.astype(out.dtype)
+        return
+    parts = int(values["parts"])
+    part_of_rows = np.arange(rows) // (threads // int(values["width"])) % parts
     for which, expression in enumerate(expressions):
         elements = np.broadcast_to(eval(expression, space), (rows, columns))
         for part in range(parts):
