@@ -33,11 +33,11 @@ from tfray.ops.state.updates import (
     check_sparse,
     dense_kernel,
     dense_shape,
-    distinct_rows,
     register_updates,
     run_row_tiles,
     run_tile,
     sparse_shape,
+    summed_rows,
 )
 
 
@@ -312,7 +312,7 @@ def _apply_adam_to_all_rows(
     def work() -> None:
         arrays = [own_array(ctx.xp, resource) for resource in resources]
         check_sparse(ctx, resources, arrays, gradient, indices)
-        rows, summed = distinct_rows(ctx, gradient, indices)
+        rows, summed = summed_rows(ctx, gradient, indices, len(arrays[0]))
 
         def tile(part: slice) -> None:
             tiles = [array[part] for array in arrays]

@@ -185,7 +185,7 @@ def apply_sparse(
         check_sparse(ctx, resources, arrays, gradient, indices)
         if _update_groups(ctx.xp, formula, arrays, gradient, indices, operands):
             return
-        rows, summed = distinct_rows(ctx, gradient, indices)
+        rows, summed = summed_rows(ctx, gradient, indices, len(arrays[0]))
 
         def tile(part: slice) -> None:
             copies = [array.take(rows[part], axis=0) for array in arrays]
@@ -248,13 +248,20 @@ def check_sparse(
     check_rows(ctx, indices, arrays[0].shape[0], resources[0].name)
 
 
-def distinct_rows(ctx: KernelContext, gradient: Array, indices: Array) -> tuple[Array, Array]:
-    """The distinct rows that a sparse gradient names, in ascending order, and the sum of the gradients of each."""
-    if ctx.xp is not np:
-        rows, position = ctx.xp.unique(indices, return_inverse=True)
-        summed = ctx.xp.zeros((rows.size, *gradient.shape[1:]), gradient.dtype)
-        combine_at(ctx.xp, "add", summed, position, gradient)
-        return rows, summed
+def summed_rows(ctx: KernelContext, gradient: Array, indices: Array, count: int) -> tuple[Array, Array]:
+    """The rows, of so many, that a sparse gradient names, and the sum of the gradients of each.
+
+    Each row comes once, in ascending order. On a GPU the host would have to wait to learn how many there are: there the
+    rows are those named, in their order, and one that is named again has the whole sum again.
+    """
+    xp = ctx.xp
+    if xp is not np:
+        places = xp.empty(count, np.int32)
+        places[indices] = xp.arange(len(indices), dtype=np.int32)  # of several places any will do
+        place = places.take(indices)
+        summed = xp.zeros_like(gradient)
+        combine_at(xp, "add", summed, place, gradient)
+        return indices, summed.take(place, axis=0)
     rows, order, starts = group_equal(indices)
     return rows, sum_groups(gradient, order, starts)
 

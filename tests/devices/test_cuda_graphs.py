@@ -188,6 +188,47 @@ def test_random_numbers_of_a_loop_are_new_in_every_step(replays):
     assert not replays
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adagrad", "adam", "lazy_adam"])
+def test_rows_of_a_table_are_updated_by_a_graph(optimizer, monkeypatch, replays):
+    makers = {
+        **OPTIMIZERS,
+        "adagrad": lambda: tf.train.AdagradOptimizer(0.5),
+        "lazy_adam": lambda: tf.contrib.opt.LazyAdamOptimizer(0.1),
+    }
+
+    def trained_rows(graphs):
+        monkeypatch.setenv(cuda_graphs.GRAPHS_VARIABLE, "1" if graphs else "0")
+        random = np.random.default_rng(0)
+        with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+            table = tf.Variable(random.normal(size=(9, 4)).astype(np.float32))
+            ids = tf.placeholder(tf.int32, [6])
+            train_op = makers[optimizer]().minimize(tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids))))
+            session.run(tf.global_variables_initializer())
+            for _ in range(8):
+                session.run(train_op, {ids: random.integers(4, size=6)})
+            return session.run(table)
+
+    expected = trained_rows(graphs=False)
+    assert not replays
+    np.testing.assert_allclose(trained_rows(graphs=True), expected, rtol=1e-5)
+    assert len(replays) == 5
+
+
+def test_a_variable_that_a_loop_updates_is_updated_by_the_graph(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        weight = tf.Variable([5.0, 3.0], use_resource=True)
+
+        def body(i):
+            with tf.control_dependencies([weight.assign_sub(0.5 * weight.read_value())]):
+                return i + 1
+
+        loop = tf.while_loop(lambda i: i < 3, body, [0])
+        session.run(weight.initializer)
+        for step in range(1, 9):
+            session.run(loop)
+            np.testing.assert_allclose(session.run(weight), [5 / 8**step, 3 / 8**step], rtol=1e-6)
+
+
 def test_a_list_that_is_kept_for_later_is_not_written_again(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2])

@@ -165,7 +165,7 @@ class CompiledBody:
         self._has_run = False
         self._lock = threading.Lock()
         captures = captures and not on_host and not traced
-        self._captured = body if captures and can_capture(body, device, partial(_kernel, device=device)) else None
+        self._captured = body if captures and can_capture(body, device) else None
         _compiled[self._filename] = self
 
     def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:

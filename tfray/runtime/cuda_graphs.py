@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tfray.framework import dtypes
-from tfray.framework.effects import resource_name, uses_step
+from tfray.framework.effects import access_of, resource_name, uses_step
 from tfray.framework.graph import Operation
-from tfray.framework.op_def import Kernel
 from tfray.framework.region import regions_of
 from tfray.ops.kernels.updated_arrays import locked
 from tfray.runtime.device import Device
@@ -48,7 +47,7 @@ _log = logging.getLogger(__name__)
 Function = Callable[..., tuple[Any, ...]]
 
 
-def can_capture(body: Body, device: Device, kernel_of: Callable[[Operation], Kernel]) -> bool:
+def can_capture(body: Body, device: Device) -> bool:
     """Whether the operations of a body do nothing but launch kernels on a GPU that knows graphs."""
     if device.type != "GPU" or os.environ.get(GRAPHS_VARIABLE) == "0":
         return False
@@ -57,10 +56,10 @@ def can_capture(body: Body, device: Device, kernel_of: Callable[[Operation], Ker
     if any(tensor.dtype is dtypes.variant for tensor in body.outputs):
         return False  # a list would go on to hold what the next launch writes
     launched = [op for op in body.ops if not op.outputs or not all(tensor in body.constants for tensor in op.outputs)]
-    return bool(launched) and all(_only_launches(op, kernel_of) for op in launched)
+    return bool(launched) and all(map(_only_launches, launched))
 
 
-def _only_launches(op: Operation, kernel_of: Callable[[Operation], Kernel]) -> bool:
+def _only_launches(op: Operation) -> bool:
     if op.type in ("Variable", "RegionInput"):
         return True
     definition = op.op_def
@@ -69,12 +68,10 @@ def _only_launches(op: Operation, kernel_of: Callable[[Operation], Kernel]) -> b
     if any(tensor.dtype is dtypes.string for tensor in (*op.inputs, *op.outputs)):
         return False
     if definition.regions:
-        return all(_only_launches(inner, kernel_of) for region in regions_of(op) for inner in region.get_operations())
-    if definition.access == "update":
-        return op.type == "Assign" or kernel_of(op).update is not None
+        return all(_only_launches(inner) for region in regions_of(op) for inner in region.get_operations())
     # A list of tensors has a state, but one of its own in each run: a device has kernels for no other variants.
     is_of_lists = any(tensor.dtype is dtypes.variant for tensor in (*op.inputs, *op.outputs))
-    return definition.access == "read" or is_of_lists or not definition.stateful
+    return definition.access is not None or is_of_lists or not definition.stateful
 
 
 @dataclass
@@ -110,7 +107,7 @@ class ReplayedFunction:
         self._device = device
         variables = [op for op in body.ops if op.type == "Variable"]
         self._names = [(resource_name(op), op.attrs.get("_container", "")) for op in variables]
-        self._updates = any(op.op_def.access == "update" for op in body.ops)
+        self._updates = any(access_of(op) == "update" for op in body.ops)
         self._captured: _Captured | None = None
         self._forms: list[Any] = []
         self._runs = self._captures = 0
@@ -168,6 +165,8 @@ class ReplayedFunction:
                     finally:
                         graph = stream.end_capture()
             reason = "it copies to or from the host" if _meets_host(graph, cuda.runtime) else ""
+            if any(resource.array is not array for resource, array in before):
+                reason = "a variable gets another array in every step"
         except Exception as error:  # noqa: BLE001 (whatever it is, the run that follows meets it again, or does without)
             reason = f"{type(error).__name__}: {error}"
         if reason:
