@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -283,11 +283,18 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
         ) from error
 
 
+_FEW_PARTS: Final = 32
+"""Parts that a GPU copies one by one. For more it pays to copy a table of addresses there; no CUDA graph holds that."""
+
+
 def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:
     """``xp.concatenate``; large parts are copied on several threads."""
     others = {(*value.shape[:axis], None, *value.shape[axis:][1:]) for value in values}
-    is_small = min(value.size for value in values) < LEAST_ELEMENTS
-    if is_small or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
+    if ctx.xp is np:
+        is_left = min(value.size for value in values) < LEAST_ELEMENTS
+    else:
+        is_left = len(values) > _FEW_PARTS
+    if is_left or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
         return ctx.xp.concatenate(values, axis=axis, out=out)
     shape, whole = list(values[0].shape), (slice(None),) * (axis % values[0].ndim)
     shape[axis] = sum(value.shape[axis] for value in values)

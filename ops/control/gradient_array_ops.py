@@ -17,7 +17,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
-from tfray.ops.control.tensor_array_ops import TENSOR_ARRAY_ACCUMULATE_ROWS, accumulated, empty, split_elements
+from tfray.ops.control.tensor_array_ops import TENSOR_ARRAY_ACCUMULATE_ROWS, accumulated, empty, split_elements, stacked
 
 
 def _element(ctx: KernelContext, flow: TensorList, index: int, like: TensorList, prefix: Sequence[Array]) -> Array:
@@ -73,7 +73,7 @@ def _gather_like_kernel(
 ) -> Array:
     elements = [_element(ctx, flow, index, like, prefix) for index in ctx.to_host(indices).tolist()]
     if elements:
-        return ctx.xp.stack(elements)
+        return stacked(ctx, elements)
     sizes = ctx.attr("element_shape").sizes if not prefix and ctx.attr("element_shape").rank is not None else []
     return ctx.xp.empty((0, *(size or 0 for size in sizes)), ctx.output_dtype())
 

@@ -367,12 +367,16 @@ def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Arra
     positions = ctx.to_host(indices).tolist()
     if not positions:
         return no_elements(ctx, flow)
-    elements = elements_to_stack(ctx, flow, positions)
+    return stacked(ctx, elements_to_stack(ctx, flow, positions))
+
+
+def stacked(ctx: KernelContext, elements: Sequence[Any]) -> Array:
+    """Elements of a list, one or more, as the rows of an array."""
     first = ctx.asarray(elements[0])
-    stacked = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
-    for row, element in enumerate(elements):
-        stacked[row, ...] = ctx.asarray(element)
-    return stacked
+    rows = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
+    for row, element in enumerate(elements):  # `stack` would copy a table of addresses to a GPU
+        rows[row, ...] = ctx.asarray(element)
+    return rows
 
 
 def _gather_shape(op: Operation) -> list[TensorShape]:
