@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from tfray.ops.arrays.shape_ops import cast, host_ints, identity, index_tensor, 
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
-from tfray.ops.kernels.compiling import LEAST_ELEMENTS
-from tfray.ops.kernels.copies import copy
-from tfray.ops.kernels.gpu import device_copies
+from tfray.ops.kernels.copies import joined
 
 
 def int32_tensor(value: TensorLike) -> Tensor:
@@ -131,7 +129,7 @@ def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -
             vector[i] = value
         return vector
     index = (slice(None),) * (axis if axis >= 0 else axis + rank + 1) + (None,)
-    return _joined(ctx, [value[index] for value in values], len(index) - 1, out)
+    return joined(ctx.xp, [value[index] for value in values], len(index) - 1, out)
 
 
 def _pack_shape(op: Operation) -> list[TensorShape]:
@@ -271,7 +269,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
 
 def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:
     try:
-        return _joined(ctx, values, ctx.attr("axis"), out)
+        return joined(ctx.xp, values, ctx.attr("axis"), out)
     except ValueError as error:
         shapes = [f"[{','.join(map(str, value.shape))}]" for value in values]
         index, other = next((each for each in enumerate(shapes) if each[1] != shapes[0]), (0, shapes[0]))
@@ -281,29 +279,6 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
             f"cannot concatenate along axis {ctx.attr('axis')}: {what} should match: shape[0] = {shapes[0]} vs. "
             f"shape[{index}] = {other}"
         ) from error
-
-
-_FEW_PARTS: Final = 32
-"""Parts that a GPU copies one by one. For more it pays to copy a table of addresses there; no CUDA graph holds that."""
-
-
-def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:
-    """``xp.concatenate``; large parts are copied on several threads."""
-    others = {(*value.shape[:axis], None, *value.shape[axis:][1:]) for value in values}
-    if ctx.xp is np:
-        is_left = min(value.size for value in values) < LEAST_ELEMENTS
-    else:
-        is_left = len(values) > _FEW_PARTS
-    if is_left or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
-        return ctx.xp.concatenate(values, axis=axis, out=out)
-    shape, whole = list(values[0].shape), (slice(None),) * (axis % values[0].ndim)
-    shape[axis] = sum(value.shape[axis] for value in values)
-    joined = empty_or(ctx, out, shape)
-    copy_into, end = copy if ctx.xp is np else device_copies.copy, 0
-    for value in values:
-        start, end = end, end + value.shape[axis]
-        copy_into(joined[(*whole, slice(start, end))], value)
-    return joined
 
 
 def _concat_shape(op: Operation) -> list[TensorShape]:

@@ -6,13 +6,14 @@ is a set of runs that are contiguous in both, or a set of matrices that are tran
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.compiling import (
     LARGE_ELEMENTS,
     LEAST_ELEMENTS,
@@ -21,6 +22,7 @@ from tfray.ops.kernels.compiling import (
     can_compile,
     kernel,
 )
+from tfray.ops.kernels.gpu import device_copies
 from tfray.ops.kernels.tiles import run_tiles
 
 _LONG_RUN: Final = 64
@@ -125,6 +127,26 @@ def contiguous(source: Array) -> Array:
     """A contiguous copy."""
     target = np.empty(source.shape, source.dtype)
     copy(target, source)
+    return target
+
+
+_FEW_PARTS: Final = 128
+"""Parts that a GPU copies one by one. For more it pays to copy a table of addresses there; no CUDA graph holds that."""
+
+
+def joined(xp: ArrayModule, values: Sequence[Array], axis: int = 0, out: Array | None = None) -> Array:
+    """``xp.concatenate``. On a CPU, large parts are copied on several threads."""
+    others = {(*value.shape[:axis], None, *value.shape[axis:][1:]) for value in values}
+    is_left = min(value.size for value in values) < LEAST_ELEMENTS if xp is np else len(values) > _FEW_PARTS
+    if is_left or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
+        return xp.concatenate(values, axis=axis, out=out)
+    shape, whole = list(values[0].shape), (slice(None),) * (axis % values[0].ndim)
+    shape[axis] = sum(value.shape[axis] for value in values)
+    target = xp.empty(shape, values[0].dtype) if out is None else out
+    copy_into, end = copy if xp is np else device_copies.copy, 0
+    for value in values:
+        start, end = end, end + value.shape[axis]
+        copy_into(target[(*whole, slice(start, end))], value)
     return target
 
 

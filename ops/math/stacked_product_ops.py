@@ -17,6 +17,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.kernels.copies import joined
 from tfray.ops.kernels.products import matrix_product
 
 _JOINED_BYTES: Final = 1 << 26
@@ -39,7 +40,7 @@ def _product_kernel(ctx: KernelContext, left: TensorList, right: TensorList, lik
     pairs = [(a, b) for index, a in left.written() if (b := right.element(index)) is not MISSING]
     total = None
     for part in _joined_parts(pairs):
-        a, b = (ctx.xp.concatenate([ctx.asarray(pair[side]) for pair in part]) for side in (0, 1))
+        a, b = (joined(ctx.xp, [ctx.asarray(pair[side]) for pair in part]) for side in (0, 1))
         product = matrix_product(ctx.xp, a.T, b)
         total = product if total is None else ctx.xp.add(total, product, out=total)
     return ctx.xp.zeros(like.shape, like.dtype) if total is None else total
