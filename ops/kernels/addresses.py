@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,3 +43,8 @@ def _quickest() -> Callable[[Array], int]:
 
 address_of: Final = _quickest()
 """``address_of(array)``: where the first element of an array lies. The caller keeps the array alive."""
+
+
+def address_on_device(array: Any) -> int:
+    """The address of a GPU's array in that GPU's memory."""
+    return int(array.data.ptr)

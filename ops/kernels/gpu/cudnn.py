@@ -26,6 +26,7 @@ import numpy as np
 from tfray.errors import UnknownError
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.once import once
+from tfray.ops.kernels.addresses import address_on_device
 from tfray.ops.kernels.native.onednn import PATHS_VARIABLE
 
 _FILE: Final = "libcudnn.so.9"
@@ -334,8 +335,8 @@ class Plan:
             self._library,
             "variant_pack",
             unique_ids=list(arrays),
-            data_pointers=[_address(array) for array in arrays.values()],
-            workspace=_address(workspace),
+            data_pointers=[address_on_device(array) for array in arrays.values()],
+            workspace=address_on_device(workspace),
         )
         self._library.call("cudnnBackendExecute", self._library.handle(xp), self._plan, pack)
 
@@ -374,13 +375,9 @@ def plans(library: Library, xp: ArrayModule, operation: Descriptor, *, exact: bo
 
 def is_aligned(array: Array) -> bool:
     """Whether an array lies as plans take it: contiguous, and at a multiple of `ALIGNMENT`."""
-    return bool(array.flags.c_contiguous) and _address(array) % ALIGNMENT == 0
+    return bool(array.flags.c_contiguous) and address_on_device(array) % ALIGNMENT == 0
 
 
 def packed_strides(sizes: Sequence[int]) -> list[int]:
     """The strides, in elements, of a contiguous array."""
     return [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
-
-
-def _address(array: Any) -> int:
-    return int(array.data.ptr)

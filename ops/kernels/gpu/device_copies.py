@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.addresses import address_on_device
 
 _SIDE: Final = 32
 """Rows and columns of a tile."""
@@ -36,13 +37,13 @@ def copy(target: Array, source: Array) -> None:
     target[...] = source
 
 
-def _is_of_words(array: Any, size: int) -> bool:
+def _is_of_words(array: Array, size: int) -> bool:
     """Whether the array's rows are of words of so many bytes, each of several elements."""
     item = array.dtype.itemsize
     if array.ndim == 0 or item >= size or array.strides[-1] != item:
         return False
     steps = [step for step, count in zip(array.strides[:-1], array.shape, strict=False) if count > 1]
-    return all(number % size == 0 for number in (array.data.ptr, array.shape[-1] * item, *steps))
+    return all(number % size == 0 for number in (address_on_device(array), array.shape[-1] * item, *steps))
 
 
 def write_transposed(xp: ArrayModule, matrix: Array, out: Array) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.addresses import address_of
+from tfray.ops.kernels.addresses import address_of, address_on_device
 from tfray.ops.kernels.gpu.cublas import library
 from tfray.ops.kernels.gpu.device_copies import copy
 
@@ -90,7 +90,7 @@ def device_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         cublas.gemmStridedBatchedEx(
             cublas.handle(xp), *sizes,
             one, right.address, kind, right.leading, right.step, left.address, kind, left.leading, left.step,
-            zero, _address(target), kind, columns, rows * columns, prod(batch), sums, _ANY_ALGORITHM,
+            zero, address_on_device(target), kind, columns, rows * columns, prod(batch), sums, _ANY_ALGORITHM,
         )
         # fmt: on
     if out is None or target is out:
@@ -119,7 +119,7 @@ def _matrices(xp: ArrayModule, array: Array, batch: tuple[int, ...]) -> _Matrice
         step, row, column = (stride // array.itemsize for stride in array.strides)
     step = 0 if prod(own) == 1 else step
     is_turned = not (column == 1 and row >= columns)
-    return _Matrices(_address(array), int(is_turned), column if is_turned else row, step, array)
+    return _Matrices(address_on_device(array), int(is_turned), column if is_turned else row, step, array)
 
 
 def _is_evenly_spaced(array: Array) -> bool:
@@ -135,7 +135,3 @@ def _packed(xp: ArrayModule, array: Array) -> Array:
     packed = xp.empty(source.shape, source.dtype)
     copy(packed, source)
     return packed.swapaxes(-1, -2) if is_turned else packed
-
-
-def _address(array: Any) -> int:
-    return int(array.data.ptr)

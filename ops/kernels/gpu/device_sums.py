@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
+from tfray.ops.kernels.addresses import address_on_device
 from tfray.ops.kernels.gpu.device_loops import ALIGNMENT, device_sum, element_of, known_type, preamble, rounded
 from tfray.ops.kernels.precision import working_dtype
 
@@ -62,7 +63,7 @@ template <int N, typename T, int D, bool C, bool I> __device__ Lanes<T, N> run(c
 def staged_sum(
     xp: ArrayModule,
     element: str,
-    arrays: Sequence[Any],
+    arrays: Sequence[Array],
     axis: int | tuple[int, ...],
     scale: float = 1.0,
     dtype: NumpyDType | None = None,
@@ -74,7 +75,7 @@ def staged_sum(
 def staged_sums(
     xp: ArrayModule,
     elements: Sequence[str],
-    arrays: Sequence[Any],
+    arrays: Sequence[Array],
     axis: int | tuple[int, ...],
     scale: float = 1.0,
     dtype: NumpyDType | None = None,
@@ -95,14 +96,15 @@ def staged_sums(
     axes = (axis,) if isinstance(axis, int) else axis
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) and axes == tuple(range(len(axes))) and axes:
-        matrices = [_as_rows(array, shape, len(axes)) for array in arrays]
-        if all(matrix is not None for matrix in matrices):
+        matrices = [matrix for array in arrays if (matrix := _as_rows(array, shape, len(axes))) is not None]
+        if len(matrices) == len(arrays):
             rows, columns = prod(shape[: len(axes)]), prod(shape[len(axes) :])
             kept = (1,) * len(axes) + shape[len(axes) :]
             return [total.reshape(kept) for total in _sums_of_rows(xp, elements, matrices, rows, columns, scale, dtype)]
     if axes == (1,) and len(shape) == 2 and shape[1] >= _LONG_ROW and shape[0]:
-        matrices = [_as_rows(array, shape, 1) if array.shape != (shape[0], 1) else array for array in arrays]
-        if all(matrix is not None and matrix.flags.c_contiguous for matrix in matrices):
+        forms = [array if array.shape == (shape[0], 1) else _as_rows(array, shape, 1) for array in arrays]
+        matrices = [matrix for matrix in forms if matrix is not None and matrix.flags.c_contiguous]
+        if len(matrices) == len(arrays):
             return _sums_along_rows(xp, elements, matrices, shape, scale, dtype)
     if axes == (0, *range(2, len(shape))) and prod(shape) // max(shape[1], 1) > _MOST_TURNS * _THREADS:
         parts = [device_sum(xp, element, arrays, axes[1:]) for element in elements]
@@ -153,7 +155,7 @@ def _cut(rows: int, groups: int, most_parts: int = _BLOCKS) -> _Cut:
 def _sums_of_rows(
     xp: ArrayModule,
     elements: Sequence[str],
-    matrices: Sequence[Any],
+    matrices: Sequence[Array],
     rows: int,
     columns: int,
     scale: float,
@@ -174,7 +176,7 @@ def _sums_of_rows(
 
 
 def _sums_along_rows(
-    xp: Any, elements: Sequence[str], matrices: Sequence[Any], shape: Sequence[int], scale: float, dtype: Any
+    xp: ArrayModule, elements: Sequence[str], matrices: Sequence[Array], shape: Sequence[int], scale: float, dtype: Any
 ) -> list[Array]:
     rows, columns = shape
     forms = [
@@ -201,18 +203,18 @@ def _form(matrix: Array) -> str:
     return "whole" if matrix.ndim > 1 else "number" if matrix.size == 1 else "row"
 
 
-def _lanes(matrices: Sequence[Any], columns: int) -> int:
+def _lanes(matrices: Sequence[Array], columns: int) -> int:
     """How many neighbouring columns a thread takes: as many as are 16 bytes, if all are aligned."""
     size = min((matrix.dtype.itemsize for matrix in matrices if matrix.ndim > 1), default=ALIGNMENT)
     lanes = max(ALIGNMENT // size, 1)
-    is_aligned = all(matrix.data.ptr % ALIGNMENT == 0 for matrix in matrices if matrix.size > 1)
+    is_aligned = all(address_on_device(matrix) % ALIGNMENT == 0 for matrix in matrices if matrix.size > 1)
     return lanes if columns % lanes == 0 and is_aligned else 1
 
 
 def _launch(
-    xp: Any,
+    xp: ArrayModule,
     elements: Sequence[str],
-    matrices: Sequence[Any],
+    matrices: Sequence[Array],
     rows: int,
     columns: int,
     lanes: int,
@@ -252,7 +254,7 @@ class _Source:
         self.values = [element.format(*names) for element in elements]
         self.inputs = ", ".join(f"raw {dtype.name} in{number}" for number, dtype in enumerate(dtypes))
 
-    def kernel(self, xp: Any, sizes: str, lines: Sequence[str], result: NumpyDType, name: str) -> Any:
+    def kernel(self, xp: ArrayModule, sizes: str, lines: Sequence[str], result: NumpyDType, name: str) -> Any:
         """The kernel of these lines."""
         parameters = f"{self.inputs}, {sizes}, {self.kind} scale"
         before = preamble(parameters, result.name) + _PREAMBLE
@@ -261,7 +263,7 @@ class _Source:
 
 @cache
 def _along_kernel(
-    xp: Any,
+    xp: ArrayModule,
     elements: tuple[str, ...],
     dtypes: tuple[NumpyDType, ...],
     forms: tuple[str, ...],
@@ -299,7 +301,7 @@ def _along_kernel(
 
 @cache
 def _rows_kernel(
-    xp: Any,
+    xp: ArrayModule,
     elements: tuple[str, ...],
     dtypes: tuple[NumpyDType, ...],
     forms: tuple[str, ...],
