@@ -306,7 +306,7 @@ def test_values_are_the_same_with_and_without_optimization():
     b = tf.identity(tf.constant([1.0, 2.0]) * 2 + 1)
     y = tf.stop_gradient(tf.identity(x)) * a + x * b
     for level in (tf.OptimizerOptions.L0, tf.OptimizerOptions.L1):
-        config = tf.ConfigProto(graph_options=tf.GraphOptions(tf.OptimizerOptions(level)))
+        config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=level)))
         with tf.Session(config=config) as session:
             assert session.run(y, {x: [1, 1]}).tolist() == [6, 10]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -17,7 +16,7 @@ from tfray.errors import ArgumentError, ClosedError, InvalidArgumentError, OpErr
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
-from tfray.framework.arguments import checked
+from tfray.framework.arguments import checked, expectation
 from tfray.framework.device_spec import DeviceName
 from tfray.framework.dtypes import DType
 from tfray.framework.feed import Feed
@@ -52,6 +51,8 @@ _OBSERVED: Final = object()
 _MOST_ADAPTATIONS: Final = 3
 """How often a step is placed anew by measured times. Each time costs a recorded run and a compilation."""
 
+_RUN_OPTIONS: Final = expectation(RunOptions | None)
+
 _partial_runs: Final = itertools.count()
 
 
@@ -73,7 +74,9 @@ class Session:
     def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         self._graph = graph or get_default_graph()
         self._target = target if isinstance(target, str) else ""
-        self._config = config or ConfigProto()
+        self._config = ConfigProto()
+        if config is not None:
+            self._config.CopyFrom(config)
         self._placer = placer_for(target, self._config)
         self._runner: Runner = runner_for(target, self._config)
         self._steps: dict[tuple[Any, ...], _PreparedStep | _AdaptingStep] = {}
@@ -160,7 +163,7 @@ class Session:
         try:
             if options is None:
                 return step.run(values, self._timeout_s())
-            timeout_s = self._timeout_s(options.timeout_in_ms)
+            timeout_s = self._timeout_s(_RUN_OPTIONS.take("Session.run: options", options).timeout_in_ms)
             if run_metadata is None:
                 return step.run(values, timeout_s)
             return step.run_recorded(values, timeout_s, options, run_metadata)
@@ -208,6 +211,8 @@ class Session:
                 raise ArgumentError("this callable takes no options: make it with accept_options=True")
             if self._closed:
                 raise ClosedError("Attempted to use a closed Session.")
+            if options is not None:
+                options = _RUN_OPTIONS.take("options", options)
             timeout_s = self._timeout_s(options.timeout_in_ms if options else 0)
             try:
                 if run_metadata is None:
@@ -296,8 +301,9 @@ class Session:
                     self._steps.pop(stale).close()
                 config = self._config
                 if key[0] is _OBSERVED:
-                    as_written = replace(config.graph_options, optimizer_options=OptimizerOptions(OptimizerOptions.L0))
-                    config = replace(config, graph_options=as_written)
+                    config = ConfigProto()
+                    config.CopyFrom(self._config)
+                    config.graph_options.optimizer_options.opt_level = OptimizerOptions.L0
                 runner, placer = self._runner, self._placer
                 if config.placement == "cost" and config.placement_period > 0 and key[0] is not _OBSERVED:
                     placer = cast("CostPlacer", placer)

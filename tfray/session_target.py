@@ -67,7 +67,7 @@ def _served(target: Any, config: ConfigProto) -> ServedCluster | None:
 
 def placer_for(target: Any, config: ConfigProto) -> ResourceHomes:
     """The placer: a `CostPlacer` for ``placement="cost"``."""
-    if config.placement == "default":
+    if config.placement != "cost":
         return ResourceHomes()
     # Few sessions need these, and importing takes time.
     from tfray.placement.cost import CostModel, Machine

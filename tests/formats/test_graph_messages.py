@@ -1,4 +1,4 @@
-"""The messages of graphs and meta graphs beside TensorFlow's: their fields, and bytes and text that it has written."""
+"""Messages of graphs, meta graphs and options beside TensorFlow's: their fields, and bytes and text that it wrote."""
 
 from __future__ import annotations
 
@@ -57,6 +57,20 @@ def test_fields_are_those_of_tensorflow():
     assert {name: sorted(lines) for name, lines in top.items()}.items() <= {
         kind.rpartition(".")[2]: sorted(lines) for kind, lines in ours.items()
     }.items()
+
+
+def test_fields_of_options_are_those_of_tensorflow():
+    theirs: dict[str, set[str]] = {}
+    for line in (GOLDEN.parent / "options" / "fields.txt").read_text().splitlines():
+        kind, rest = line.split(" ", 1)
+        theirs.setdefault(kind, set()).add(rest)
+    ours: dict[str, list[str]] = {}
+    for each in (tf.ConfigProto, tf.RunOptions, tf.RunMetadata):
+        fields(each.DESCRIPTOR, ours)
+    found = {kind.rpartition(".")[2]: set(lines) for kind, lines in ours.items()}
+    found["ConfigProto"].remove("placement 50000 9")  # tfray's own
+    for kind, lines in theirs.items():
+        assert lines in ([found[kind.rpartition(".")[2]]] if kind.count(".") == 1 else found.values()), kind
 
 
 @pytest.mark.parametrize(("name", "kind"), [("meta_graph", MetaGraphDef), ("saved_model", SavedModel)])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.config import Hints, RewriterConfig
 from tfray.framework.graph import Tensor
 from tfray.library.functions.traced_function import Defun
 from tfray.library.variables import variable_scope
@@ -91,30 +90,6 @@ def test_what_a_session_tells():
     with tf.device(first.name), tf.Session() as session:
         assert session.run(tf.constant(1) + 1) == 2
     assert first.memory_limit_bytes > 0 and first.incarnation > 0
-
-
-def test_options_without_effect():
-    rewrites = RewriterConfig(layout_optimizer=RewriterConfig.OFF)
-    config = tf.ConfigProto(
-        gpu_options={"allow_growth": True},
-        graph_options={"rewrite_options": rewrites, "optimizer_options": {"opt_level": tf.OptimizerOptions.L0}},
-        session_inter_op_thread_pool=[],
-        experimental=Hints(executor_type="any"),
-    )
-    config.graph_options.rewrite_options.auto_mixed_precision = RewriterConfig.ON
-    config.graph_options.rewrite_options.optimizers.append("constfold")
-    config.experimental.use_numa_affinity = True
-    assert config.gpu_options.allow_growth and config.graph_options.optimizer_options.opt_level == -1
-    assert config.graph_options.rewrite_options.layout_optimizer == 2 and rewrites.optimizers == ["constfold"]
-    copy = tf.ConfigProto()
-    copy.CopyFrom(config)
-    assert copy == config and copy.gpu_options is not config.gpu_options
-    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, experimental=Hints(use_run_handler_pool=True))
-    with tf.Session(config=copy) as session:
-        assert session.run(tf.constant(3), options=options, run_metadata=tf.RunMetadata()) == 3
-    with pytest.raises(tf.errors.InvalidArgumentError, match="gpu_options"):
-        tf.ConfigProto(gpu_options=3)
-    assert repr(Hints(a=1)) == "Hints(a=1)" and Hints(a=1) != Hints(a=2)
 
 
 def test_devices_of_scopes_are_given_to_what_stands_for_an_operation():

@@ -27,7 +27,7 @@ from tfray.runtime.plan import MAX_SPECIALIZATIONS
 from tfray.runtime.rendezvous import Mailbox
 
 RANDOM = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-L0 = tf.GraphOptions(tf.OptimizerOptions(tf.OptimizerOptions.L0))
+L0 = tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=tf.OptimizerOptions.L0))
 CONFIGS = {
     "one device": tf.ConfigProto(),
     "unoptimized": tf.ConfigProto(graph_options=L0),

@@ -8,7 +8,8 @@ import numpy as np
 
 import tfray as tf
 
-L0 = tf.ConfigProto(graph_options=tf.GraphOptions(tf.OptimizerOptions(tf.OptimizerOptions.L0)))
+L0 = tf.ConfigProto()
+L0.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
 
 
 def run(fetches: Any, feeds: Any = None) -> Any:

@@ -14,6 +14,7 @@ from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.formats.files import PathLike, as_path
+from tfray.framework.arguments import expectation
 from tfray.library.platform import logging
 from tfray.training.trainer.run_config import ScalingConfig
 
@@ -74,7 +75,6 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "save_summary_steps": (_is_not_negative, "0 or more"),
     "save_checkpoints_steps": (_is_not_negative, "0 or more"),
     "save_checkpoints_secs": (_is_not_negative, "0 or more"),
-    "session_config": (lambda config: isinstance(config, ConfigProto), "a tf.ConfigProto"),
     "keep_checkpoint_max": (_is_not_negative, "0 or more"),
     "keep_checkpoint_every_n_hours": (_is_positive, "more than 0"),
     "log_step_count_steps": (_is_positive, "more than 0"),
@@ -85,6 +85,8 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "protocol": (lambda protocol: protocol in ("grpc", "grpc+verbs"), "grpc or grpc+verbs"),
     "trainer": (lambda scaling: isinstance(scaling, ScalingConfig), "a tf.train.ScalingConfig"),
 }
+
+_SESSION_CONFIG: Final = expectation(ConfigProto | None)
 
 
 class RunConfig:
@@ -198,6 +200,7 @@ class RunConfig:
             value = made[name]
             if value is not None and not check(value):
                 raise ValueError(f"RunConfig: {name} is {value!r}, expected {expected}")
+        _SESSION_CONFIG.take("RunConfig: session_config", made["session_config"])
         self._values = made
 
     # -- the cluster -----------------------------------------------------------------------------

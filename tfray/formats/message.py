@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.errors import ArgumentError, DataLossError, InvalidArgumentError
 from tfray.formats.large_contents import Contents, FileOctets
 from tfray.formats.stand_in import StandIn, whole
 from tfray.framework.arguments import abbreviated
@@ -36,15 +36,26 @@ from tfray.framework.arguments import abbreviated
 class Enumeration:
     """Named numbers: the kind of fields that the text of a message shows by name. Other numbers may stand there too.
 
+    A class of messages that has one as an attribute has its numbers as attributes too. It has the methods of protobuf's
+    enumerations: ``Name``, ``Value``, ``keys``, ``values`` and ``items``.
+
     Attributes:
         module: ``__name__`` of the module that declares it.
         name: Its name, unique in the module.
-        values: Number by name; the first one is 0.
+        numbers: Number by name; the first one is 0.
     """
 
     module: str
     name: str
-    values: Mapping[str, int]
+    numbers: Mapping[str, int]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+
+        _add_enumeration(self)
+        return getattr(EnumTypeWrapper(_pool().FindEnumTypeByName(_enumeration_name(self))), name)
 
 
 @dataclass(frozen=True)
@@ -76,12 +87,17 @@ class Field:
 _COUNTS: Final = ("int64", "int32", "uint64", "uint32")
 
 
-def _with_numbers(fields: Sequence[Field], values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """`values` with 0 and 1 for truths in lists of integers, as protobuf once took them; None where there are none."""
-    lists = {field.name for field in fields if field.repeated and field.kind in _COUNTS} & values.keys()
-    arrays = {name: np.asarray(values[name]) for name in lists}
-    found = {name: array.astype(np.int64) for name, array in arrays.items() if array.dtype == bool}
-    return {**values, **found} if found else None
+def _with_numbers(fields: Sequence[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` with 0 and 1 for the truths in fields of integers, as protobuf once took them."""
+    counts = {field.name for field in fields if field.kind in _COUNTS}
+    return {name: _numbers(value) if name in counts else value for name, value in values.items()}
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _numbers(each) for key, each in value.items()}
+    array = np.asarray(value)
+    return array.astype(np.int64).tolist() if array.dtype == bool else value
 
 
 class MessageType(type):
@@ -94,21 +110,33 @@ class MessageType(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> MessageType:
         """Declare a class. Its fields are looked at when it is first used."""
+        for value in list(namespace.values()):
+            if isinstance(value, Enumeration):
+                namespace |= value.numbers
         return super().__new__(mcs, name, bases, namespace | {"_made": None, "_maker": None, "_file": ""})
 
     def __call__(cls, **values: Any) -> Any:
-        """A message with these values. Raises `TypeError` or `ValueError` for what does not fit its fields."""
+        """A message with these values. Raises `ArgumentError` for what does not fit its fields."""
         if cls._maker is None:
             _class_of(cls)
         try:
             return cls._maker(**values)
+        except (TypeError, ValueError, AttributeError):
+            for name, value in values.items():
+                cls._refuse(name, value)
+            return cls._maker(**_with_numbers(cls.FIELDS, values))
+
+    def _refuse(cls, name: str, value: Any) -> None:
+        """Raise `ArgumentError` for a field that there is not, and for a value that does not fit it."""
+        names = [field.name for field in cls.FIELDS]
+        try:
+            if name in names:
+                cls._maker(**_with_numbers(cls.FIELDS, {name: value}))
+                return
+            reason = f"there is no such field; its fields are {', '.join(names)}"
         except (TypeError, ValueError, AttributeError) as error:
-            if (plain := _with_numbers(cls.FIELDS, values)) is not None:
-                return cls._maker(**plain)
-            given = ", ".join(f"{name}={abbreviated(value)}" for name, value in values.items())
-            names = ", ".join(field.name for field in cls.FIELDS)
-            kind = ValueError if isinstance(error, ValueError) else TypeError
-            raise kind(f"{cls.__name__}({given}): {error}; its fields are {names}") from error
+            reason = str(error)
+        raise ArgumentError(f"{cls.__name__}({name}={abbreviated(value)}): {reason}")
 
     def __instancecheck__(cls, value: object) -> bool:
         return cls._made is not None and isinstance(value, cls._made)
@@ -123,6 +151,7 @@ class Message(metaclass=MessageType):
     """Base of messages. Subclasses list their `FIELDS`; their other attributes are also those of the messages.
 
     `read_other_form` makes a message of JSON, where there is such a form; `when_read` is told of what came from bytes.
+    `when_given` looks at a message that is an argument of a `checked` function, and may raise `ArgumentError`.
     `apart` says whether a `StandIn` is made of it, which keeps large contents apart.
     """
 
@@ -130,6 +159,7 @@ class Message(metaclass=MessageType):
     apart: ClassVar[bool] = False
     read_other_form: ClassVar[Callable[[bytes], Any] | None] = None
     when_read: ClassVar[Callable[[Any], object] | None] = None
+    when_given: ClassVar[Callable[[Any], object] | None] = None
 
     if TYPE_CHECKING:  # what protobuf's classes have, as far as tfray uses it
 
@@ -222,7 +252,7 @@ def _add_enumeration(kind: Enumeration) -> str:
     # The names of values stand beside that of their enumeration: a package of its own keeps them apart.
     file = FileDescriptorProto(name=_enumeration_name(kind), package=f"{kind.module}.{kind.name}", syntax="proto3")
     described = file.enum_type.add(name=kind.name)
-    for name, number in kind.values.items():
+    for name, number in kind.numbers.items():
         described.value.add(name=name, number=number)
     _pool().AddSerializedFile(file.SerializeToString())
     return _enumeration_name(kind)
@@ -238,7 +268,7 @@ def _made(declared: MessageType) -> Any:
     from google.protobuf.message_factory import GetMessageClass
 
     made = GetMessageClass(_pool().FindMessageTypeByName(_full_name(declared)))
-    merge, serialize = made.MergeFromString, made.SerializeToString
+    merge, serialize, assign = made.MergeFromString, made.SerializeToString, made.__setattr__
 
     def MergeFromString(message: Any, data: bytes) -> int:
         """Add the fields in `data` to this message; returns the number of bytes. Raises `DataLossError`."""
@@ -275,15 +305,22 @@ def _made(declared: MessageType) -> Any:
         except EncodeError as error:
             raise InvalidArgumentError(f"a {declared.__name__} of more than 2 GiB cannot be written") from error
 
+    def __setattr__(message: Any, name: str, value: Any) -> None:
+        """Set a field. Raises `ArgumentError` for a value that does not fit, and `AttributeError` without a field."""
+        try:
+            assign(message, name, value)
+        except (TypeError, ValueError) as error:
+            if not isinstance(value, (bool, np.bool_)):
+                raise ArgumentError(f"{declared.__name__}.{name} cannot be {abbreviated(value)}: {error}") from error
+            __setattr__(message, name, int(value))
+
     def reduce(message: Any) -> tuple[Any, ...]:
         return _read, (declared, message.SerializeToString())
 
     own = {
-        name: value
-        for name, value in vars(declared).items()
-        if not name.startswith("_") and name not in ("FIELDS", "apart", "read_other_form", "when_read")
+        name: value for name, value in vars(declared).items() if not name.startswith("_") and name not in vars(Message)
     }
-    methods = {each.__name__: each for each in (MergeFromString, ParseFromString, SerializeToString)}
+    methods = {each.__name__: each for each in (MergeFromString, ParseFromString, SerializeToString, __setattr__)}
     for name, value in (own | methods | {"FromString": staticmethod(FromString), "__reduce__": reduce}).items():
         setattr(made, name, value)
     made.__module__, made.__doc__ = declared.__module__, declared.__doc__

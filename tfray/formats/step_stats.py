@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.message import Field, Message
 from tfray.formats.tensor_proto import DATA_TYPE, TensorShapeProto
@@ -155,11 +157,24 @@ class CostGraphDef(Message):
     FIELDS = (Field(1, "node", CostNode, repeated=True),)
 
 
+class FunctionGraphs(Message):
+    """The graphs of a function that ran: what each device ran, and the whole before and after it was rewritten."""
+
+    FIELDS = (
+        Field(1, "partition_graphs", GraphDef, repeated=True),
+        Field(2, "pre_optimization_graph", GraphDef),
+        Field(3, "post_optimization_graph", GraphDef),
+    )
+
+
 class RunMetadata(Message):
     """The record of a step: ``step_stats``, ``cost_graph`` and ``partition_graphs``."""
+
+    FunctionGraphs: ClassVar[type[Message]] = FunctionGraphs
 
     FIELDS = (
         Field(1, "step_stats", StepStats),
         Field(2, "cost_graph", CostGraphDef),
         Field(3, "partition_graphs", GraphDef, repeated=True),
+        Field(4, "function_graphs", FunctionGraphs, repeated=True),
     )

@@ -110,7 +110,8 @@ class Expectation(NamedTuple):
 
     Attributes:
         choices: The values that it may have, in words.
-        taken: Function of a value: the value to use in its place, or `_REFUSED`.
+        taken: Function of a value: the value to use in its place, or `_REFUSED`. It raises `ArgumentError` if something
+            within the value does not fit.
     """
 
     choices: tuple[str, ...]
@@ -124,7 +125,10 @@ class Expectation(NamedTuple):
 
     def take(self, name: str, value: Any) -> Any:
         """The value to use for `value`. Raises `ArgumentError`, which names the argument, if there is none."""
-        found = self.taken(value)
+        try:
+            found = self.taken(value)
+        except ArgumentError as error:
+            raise ArgumentError(f"{name}: {error.message}") from error
         if found is _REFUSED:
             raise ArgumentError(f"{name} must be {self.words}, got {abbreviated(value)}")
         return found
@@ -201,20 +205,21 @@ def _checking(function: Any, annotated: Any, shown: str) -> Any:
 def expectations(annotated: Any) -> dict[str, Expectation]:
     """What the annotations of a function or a class expect, by name."""
     hints = get_type_hints(annotated, include_extras=True)
-    return {name: _expectation(hint) for name, hint in hints.items()}
+    return {name: expectation(hint) for name, hint in hints.items()}
 
 
 # -- from annotations ------------------------------------------------------------------------------------
 
 
-def _expectation(hint: Any) -> Expectation:
+def expectation(hint: Any) -> Expectation:
+    """What an annotation expects."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _bounded(_expectation(parts[0]), parts[1:])
+        return _bounded(expectation(parts[0]), parts[1:])
     if origin is Literal:
-        return _bounded(_expectation(type(parts[0])), [OneOf(parts)])
+        return _bounded(expectation(type(parts[0])), [OneOf(parts)])
     if origin in (Union, types.UnionType):
-        return _any_of([_expectation(part) for part in parts])
+        return _any_of([expectation(part) for part in parts])
     if hint in _SCALARS:
         return _SCALARS[hint]
     kind: Any = origin or hint
@@ -225,7 +230,7 @@ def _expectation(hint: Any) -> Expectation:
     if issubclass(kind, os.PathLike):
         return Expectation(("a path",), _instance_of(kind))
     if issubclass(kind, Mapping):
-        return _mapping(kind, *map(_expectation, parts))
+        return _mapping(kind, *map(expectation, parts))
     if issubclass(kind, Iterable) and kind.__module__ in ("builtins", "collections.abc"):
         return _sequence(kind, parts)
     article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -233,7 +238,17 @@ def _expectation(hint: Any) -> Expectation:
 
 
 def _instance_of(kind: type) -> Callable[[Any], Any]:
-    return lambda value: value if isinstance(value, kind) else _REFUSED
+    look = getattr(kind, "when_given", None)  # of messages
+    if look is None:
+        return lambda value: value if isinstance(value, kind) else _REFUSED
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, kind):
+            return _REFUSED
+        look(value)
+        return value
+
+    return taken
 
 
 def _whole(value: Any) -> Any:
@@ -332,7 +347,7 @@ def _mapping(kind: Any, key: Expectation | None = None, item: Expectation | None
 def _sequence(kind: Any, parts: tuple[Any, ...]) -> Expectation:
     """A sequence or another collection: a NumPy array counts as one, a text does not."""
     is_fixed = kind is tuple and len(parts) > 0 and parts[-1] is not Ellipsis
-    items = [_expectation(part) for part in parts if part is not Ellipsis]
+    items = [expectation(part) for part in parts if part is not Ellipsis]
     if is_fixed:
         words = f"a tuple ({', '.join(item.words for item in items)})"
     else:

@@ -30,8 +30,7 @@ _ACCIDENTS: Final = (TypeError, ValueError, AttributeError, LookupError, Arithme
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 _LEFT_ALONE: Final = (
-    "tfray.config",  # these look at the frame of their caller, which a wrapper would hide
-    "tfray.library.platform.flags",
+    "tfray.library.platform.flags",  # these look at the frame of their caller, which a wrapper would hide
     "tfray.library.platform.logging",
     "tfray.library.platform.resource_loader",
     "tfray.errors",

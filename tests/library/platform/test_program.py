@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-import warnings
 
 import absl.flags
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 
 import tfray as tf
 from tests.support.processes import PATIENCE_S
-from tfray import config
 from tfray.library.platform import flags as flags_module
 from tfray.library.platform.flags import (
     DuplicateFlagError,
@@ -256,28 +254,7 @@ def test_without_configuration_messages_go_to_stderr():
     assert found.stderr == "INFO:tfray:hello\n"
 
 
-# -- options -------------------------------------------------------------------------------------------
-
-
-def test_options_without_effect_warn_once(monkeypatch):
-    monkeypatch.setattr(config, "_warned", set())
-    with pytest.warns(UserWarning, match="intra_op_parallelism_threads"):
-        options = tf.ConfigProto(intra_op_parallelism_threads=2, allow_soft_placement=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        options.intra_op_parallelism_threads = 4
-        options.gpu_options.allow_growth = True
-        tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True), log_device_placement=False)
-    with pytest.warns(UserWarning, match="GPUOptions.visible_device_list"):
-        options.gpu_options.visible_device_list = "0"
-    assert options.intra_op_parallelism_threads == 4
-
-
-def test_options_that_do_not_exist_are_refused():
-    with pytest.raises(AttributeError, match="allow_soft_placment"):
-        tf.ConfigProto().allow_soft_placment = True
-    with pytest.raises(TypeError):
-        tf.ConfigProto(nothing=1)
+# -- sessions ------------------------------------------------------------------------------------------
 
 
 def test_an_interactive_session_is_the_default():
