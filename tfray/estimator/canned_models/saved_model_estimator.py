@@ -12,6 +12,7 @@ from tfray.estimator.saved_models import TAGS, TRAIN_OPS
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.estimator.warm_start import WarmStartSettings
 from tfray.formats.files import PathLike, as_path
+from tfray.framework.arguments import checked
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -41,6 +42,7 @@ class SavedModelEstimator(Estimator):
         NotFoundError: There is no saved model.
     """
 
+    @checked
     def __init__(
         self, saved_model_dir: PathLike, model_dir: PathLike | None = None, *, allow: Collection[str] = ()
     ) -> None:
