@@ -116,6 +116,9 @@ class Cluster(ActorDirectory):
         op_modules: Modules that every actor imports because they register operations of your own.
         name: What its actors are called in Ray's dashboard: ``tfray/<name>-<random>/worker/0``. The random part keeps
             clusters of one name apart. An actor that takes the place of a dead one has ``#2`` behind its name.
+        silence_s: Seconds after which a step of a session raises `UnavailableError` if a device for which it waits
+            answers nothing at all, as a frozen process does. A device that is at work answers, however long that takes,
+            unless a Python function of the graph lets no other thread run. None for no limit.
 
     Raises:
         InvalidArgumentError: The description is inconsistent.
@@ -137,6 +140,7 @@ class Cluster(ActorDirectory):
         init_options: dict[str, Any] | None = None,
         op_modules: Sequence[str] = (),
         name: str | None = None,
+        silence_s: Seconds | None = None,
     ) -> None:
         if not jobs:
             raise InvalidArgumentError("a cluster needs at least one job, such as {'worker': 1}")
@@ -153,7 +157,7 @@ class Cluster(ActorDirectory):
         self._addresses: dict[str, LinkAddress] = {}
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
-        super().__init__()
+        super().__init__(silence_s)
         from tfray.actors.clusters.room import KnownNodes
 
         self._nodes = KnownNodes()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.clusters.ray_runtime import connection, import_ray
+from tfray.actors.links.messages import SILENT
 from tfray.errors import CancelledError, UnavailableError
 from tfray.formats.files import Closing
 from tfray.framework.device_spec import DeviceSpec
@@ -21,11 +22,21 @@ if TYPE_CHECKING:
 WATCH_S: Final = 0.5
 """Seconds between two questions to Ray which actors have died, at least."""
 
+LATE_ANSWER_S: Final = 1.0
+"""Seconds for which an answer may be on its way in this process, which may have been stopped itself."""
+
 
 class ActorDirectory(Closing):
-    """Finds the actors of devices. The process must be connected to Ray before one is made."""
+    """Finds the actors of devices. The process must be connected to Ray before one is made.
 
-    def __init__(self) -> None:
+    Args:
+        silence_s: Seconds after which an actor that answers nothing at all is waited for no longer; None for no limit.
+    """
+
+    def __init__(self, silence_s: float | None = None) -> None:
+        self._silence_s = silence_s
+        self._questions: dict[str, tuple[Any, Any, float]] = {}
+        """By device: its actor, the last call that only asks whether it answers, and when that was made."""
         self._ray = import_ray()
         self._connection = connection()
         self._actors: dict[str, Any] = {}
@@ -105,6 +116,42 @@ class ActorDirectory(Closing):
             peers = [self._lifelines.pop(ref) for ref in dead]
         for peer in peers:
             peer.died()
+
+    def check_answers(self, devices: Collection[str], what: Callable[[], str]) -> None:
+        """Ask those that a thread waits for whether they answer at all. Waiting threads call this now and then.
+
+        However long an actor is at work, it answers such a question at once. A process that is frozen does not.
+
+        Args:
+            devices: Full names of the devices.
+            what: Returns what is waited for, for the message.
+
+        Raises:
+            UnavailableError: One of them has answered nothing for `silence_s` seconds.
+        """
+        if self._silence_s is None or not self.connected:
+            return
+        for device in devices:
+            silent_s = self._silent_s(device)
+            if silent_s > self._silence_s:
+                raise UnavailableError(
+                    f"{device} has answered nothing for {silent_s:.0f} s: {SILENT}; {what()} is waited for no longer",
+                    device=device,
+                )
+
+    def _silent_s(self, device: str) -> float:
+        """For how long a question to a device has had no answer."""
+        with self._lock:
+            actor = self._actors.get(device)
+            asked, call, since = self._questions.get(device, (None, None, 0.0))
+            silent_s = time.monotonic() - since
+            if actor is None or (asked is actor and silent_s < WATCH_S):
+                return 0.0
+            patience_s = LATE_ANSWER_S if self._silence_s is not None and silent_s > self._silence_s else 0
+            if asked is actor and not self._ray.wait([call], timeout=patience_s, fetch_local=False)[0]:
+                return silent_s
+            self._questions[device] = actor, actor.clock.remote(), time.monotonic()
+            return 0.0
 
     @abstractmethod
     def introduce(self, devices: Sequence[str]) -> None:

@@ -75,7 +75,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         init_options: Further arguments of ``ray.init`` when it is called.
         local_cpus: CPUs that a Ray started here must offer, even if the machine has fewer: tasks then share them.
 
-    A cluster that is joined is named on standard error.
+    A cluster that is joined is named on standard error, once. So is one to which the program had connected itself.
 
     Returns:
         Whether Ray was started here, and is to be shut down by the caller.
@@ -90,6 +90,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     if ray.is_initialized():
         _check_no_client(ray)
         _check_same_cluster(ray, address)
+        _tell_of(ray, "uses the Ray cluster of this program")
         return False
     if address in (None, "auto"):  # as Ray itself has it
         address = os.environ.get("RAY_ADDRESS") or address or "local"
@@ -124,7 +125,8 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
                 ) from error
             notice("Ray did not start within its 30 s, perhaps because this machine is busy; trying again")
     if address != "local":
-        _tell_of(ray)
+        _tell_of(ray, "joined the Ray cluster")
+    _known.append(connection())
     return address == "local"
 
 
@@ -147,6 +149,7 @@ def connect_to_running() -> None:
     ray = import_ray()
     if ray.is_initialized():
         _check_no_client(ray)
+        _tell_of(ray, "uses the Ray cluster of this program")
         return
     if os.environ.get("RAY_ADDRESS"):
         connect(None)
@@ -288,8 +291,18 @@ def _running_address(address: str) -> str | None:
         return None
 
 
-def _tell_of(ray: Any) -> None:
-    """Print which cluster was joined: it may not be the one that the user meant."""
+_known: Final[list[tuple[str, str] | None]] = []
+"""The connections of this process that need not be told: tfray has made them, or told of them."""
+
+
+def _tell_of(ray: Any, what: str) -> None:
+    """Print once which cluster this process is in: it may not be the one that the user meant.
+
+    Tasks and actors print nothing: they are in the cluster of whoever has started them.
+    """
+    if connection() in _known or ray.get_runtime_context().worker.mode == ray.WORKER_MODE:
+        return
+    _known.append(connection())
     nodes = sum(node["Alive"] for node in ray.nodes())
     cpus = ray.cluster_resources().get("CPU", 0)
-    notice(f"joined the Ray cluster at {ray_address()}: {nodes} node{'' if nodes == 1 else 's'}, {cpus:g} CPUs")
+    notice(f"{what} at {ray_address()}: {nodes} node{'' if nodes == 1 else 's'}, {cpus:g} CPUs")

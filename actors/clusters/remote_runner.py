@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -45,6 +46,9 @@ ABORT_GRACE_S: Final = 5.0
 TIMEOUT_GRACE_S: Final = 0.5
 """The same for a step that ran past its timeout: its caller does not want to wait longer."""
 
+MOST_NAMED: Final = 3
+"""Operations that an error names of a step that a device does not answer."""
+
 
 class RemoteRunner:
     """The devices of a cluster, as one session sees them.
@@ -80,16 +84,18 @@ class RemoteRunner:
         plan_id = PlanId(self.driver_id, uuid.uuid4().hex)
         self._cluster.introduce([partition.device for partition in partitions])
         calls = {
-            register(self._cluster.actor(partition.device), plan_id, partition, functions): partition.device
+            register(self._cluster.actor(partition.device), plan_id, partition, functions): partition
             for partition in partitions
         }
         self._plans[plan_id] = [partition.device for partition in partitions]
-        for ref, device in calls.items():
+        for ref, partition in calls.items():
+            device, what = partition.device, partial(_described, [partition], "the compilation of a step")
             while not ended([ref], POLL_S):
                 if self._closed:
                     raise CancelledError(
                         "the step was cancelled: its session was closed while it was compiled", device=device
                     )
+                self.check_answers([device], what)
             unpack(ref, device)
         return plan_id
 
@@ -129,6 +135,10 @@ class RemoteRunner:
     def watch(self) -> None:
         """End the calls that wait for an actor if Ray has found it, or its node, dead."""
         self._cluster.watch()
+
+    def check_answers(self, devices: Collection[str], what: Callable[[], str]) -> None:
+        """Raise `UnavailableError` if one of the devices is silent for too long; see `ActorDirectory`."""
+        self._cluster.check_answers(devices, what)
 
     def check_connected(self) -> None:
         """Raise `UnavailableError` when this process has left Ray."""
@@ -294,9 +304,11 @@ class RemoteStep:
                 answered = answers.wait(pending, self._patience(deadline), len(pending) - len(senders))
                 if not answered:
                     self._check_alive(set(range(len(self._devices))) - set(pending.values()))
+                    self._check_answers(pending.values())
                 for call in answered:
                     position = pending.pop(call)
-                    results[position] = unpack(call, self._devices[position])
+                    waiting = partial(self._check_answers, [position])
+                    results[position] = unpack(call, self._devices[position], waiting=waiting)
                     returned[position] = time.perf_counter_ns()
         except BaseException as error:
             if self._runner.closed:  # `close` has ended the step on all devices
@@ -314,6 +326,10 @@ class RemoteStep:
             device = self._devices[position]
             if self._runner.peer(device).is_lost:
                 raise UnavailableError(f"the actor of {device} died during the step", device=device)
+
+    def _check_answers(self, positions: Collection[int]) -> None:
+        what = partial(_described, [self._partitions[i] for i in positions], "a step")
+        self._runner.check_answers([self._devices[i] for i in positions], what)
 
     def _patience(self, deadline: float | None) -> float:
         if self._runner.closed:
@@ -355,6 +371,12 @@ class RemoteStep:
         with self._lock:
             self._closed = True
             self._forget_if_unused()
+
+
+def _described(partitions: Sequence[Partition], what: str) -> str:
+    ops = [op for partition in partitions for op in partition.graph.get_operations()]
+    named = [op.name for op in ops if op.type not in ("Send", "Recv", "Const")][:MOST_NAMED]
+    return f"{what} of {len(ops)} operations ({', '.join(named)}, ...)"
 
 
 def _receives(partition: Partition) -> bool:

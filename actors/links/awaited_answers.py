@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from tfray.actors.links import ray_calls
@@ -14,6 +14,9 @@ from tfray.errors import OpError, UnavailableError
 
 _TURN_S: Final = 0.005
 """Seconds to wait for answers over links, before a look at those of Ray, in turn. No single wait covers both kinds."""
+
+_FETCH_S: Final = 0.5
+"""Seconds between two looks at the device from which a large value is fetched."""
 
 
 class LinkAnswer:
@@ -46,12 +49,19 @@ class LinkAnswer:
         """Wait for it no longer."""
         self._peer.forget(self._number)
 
-    def outcome(self) -> Outcome:
-        """The answer, once it has come. A large value is fetched by a call of Ray, and this raises what that raises."""
+    def outcome(self, waiting: Callable[[], None] | None = None) -> Outcome:
+        """The answer, once it has come. A large value is fetched by a call of Ray, and this raises what that raises.
+
+        Args:
+            waiting: Called now and then while the value is fetched; what it raises ends the wait.
+        """
         assert self._outcome is not None
         status, value = self._outcome
         if isinstance(value, Uncollected):
-            fetched: Outcome = ray_calls.outcome(self._peer.handle.actor.collect.remote(value.token), self._peer.device)
+            call = self._peer.handle.actor.collect.remote(value.token)
+            while waiting is not None and not ray_calls.ended([call], _FETCH_S):
+                waiting()
+            fetched: Outcome = ray_calls.outcome(call, self._peer.device)
             return fetched
         return status, value
 
@@ -110,15 +120,22 @@ def frame_of(call: StepCall, feeds: Sequence[Any] = ()) -> bytes:
     return encode(plain(RunStep(call.to_bytes())), feeds)
 
 
-def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
+def unpack(answer: Any, device: str, timeout_s: float | None = None, waiting: Callable[[], None] | None = None) -> Any:
     """The value of an answer.
+
+    Args:
+        answer: The answer of a device: a `LinkAnswer`, which has come, or Ray's reference.
+        device: Full name of the device.
+        timeout_s: Seconds to wait for Ray's.
+        waiting: See `LinkAnswer.outcome`.
 
     Raises:
         OpError: The error with which the device answered.
         UnavailableError: The actor is dead.
         DeadlineExceededError: No answer came within `timeout_s`.
     """
-    status, value = answer.outcome() if isinstance(answer, LinkAnswer) else ray_calls.outcome(answer, device, timeout_s)
+    is_linked = isinstance(answer, LinkAnswer)
+    status, value = answer.outcome(waiting) if is_linked else ray_calls.outcome(answer, device, timeout_s)
     if status == "error":
         assert isinstance(value, OpError)
         raise value

@@ -328,7 +328,7 @@ class ReplicaDriver:
 
     def restore_state(self, arrays: Mapping[str, Any]) -> None:
         """Restore the random streams of all devices, and the position in the input. Call it before `run`."""
-        needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
+        needed, timeout_s = self._protocol.required, self._faults.answer_s
         random_states.restore(
             self._cluster, self._session, self._shards, self._workers, arrays, needed, timeout_s, self._compiled.homes
         )
@@ -337,7 +337,7 @@ class ReplicaDriver:
 
     def state(self) -> dict[str, Any]:
         """The random streams and the position in the input, by names for a checkpoint. Call it while `run` is held."""
-        needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
+        needed, timeout_s = self._protocol.required, self._faults.answer_s
         states = random_states.collect(self._cluster, self._session, self._shards, self._workers, needed, timeout_s)
         return states | {BATCHES: np.array(self._progress.batches)}
 
@@ -352,7 +352,7 @@ class ReplicaDriver:
         """
         if compiled.feeds != self._compiled.feeds:
             raise InternalError(f"the replica's feeds are {compiled.feeds} now, and were {self._compiled.feeds}")
-        timeout_s = self._faults.step_timeout_s
+        timeout_s = self._faults.answer_s
         streams = random_states.collect(self._cluster, self._session, self._shards, (), 0, timeout_s)
         self._compiled, self._shards = compiled, [partition.device for partition in compiled.shards]
         self._standbys = _devices_of(compiled.standbys)
@@ -391,11 +391,11 @@ class ReplicaDriver:
         actor, functions = self._cluster.actor, self._functions
         calls = {register(actor(device), plan_id, part, functions): device for device, plan_id, part in plans}
         for ref, device in calls.items():
-            unpack(ref, device, self._faults.step_timeout_s)
+            unpack(ref, device, self._faults.answer_s)
 
     def _copy_streams(self) -> None:
         """Put the random streams of standbys where those of their shards are."""
-        random_states.copy(self._cluster, self._session, self._standbys, self._faults.step_timeout_s)
+        random_states.copy(self._cluster, self._session, self._standbys, self._faults.answer_s)
 
     # -- one turn --------------------------------------------------------------------------------
 
@@ -418,8 +418,19 @@ class ReplicaDriver:
     def _take_answers(self) -> None:
         """Wait a moment for answers, and do what follows from them."""
         self._cluster.watch()
-        for answer in self._answers.wait(self._calls, POLL_S):
+        answered = self._answers.wait(self._calls, POLL_S)
+        for answer in answered:
             self._execute(self._calls.pop(answer)(answer))
+        if not answered and self._faults.step_timeout_s is None:
+            self._check_silent()
+
+    def _check_silent(self) -> None:
+        """Do without a shard or standby that answers nothing at all. A step without a timeout would wait for it."""
+        try:
+            there = [device for device in self._all_shards if device not in self._gone]
+            self._cluster.check_answers(there, lambda: "its part of a step")
+        except UnavailableError as error:
+            self._lose(error.device or "", error)
 
     def _execute(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -543,7 +554,7 @@ class ReplicaDriver:
         for device, part in parameter_partitions(self._compiled.shards, REPLICA_DEVICE).items():
             calls[register(self._cluster.actor(device), self._parameters_id, part, self._functions)] = device
         for ref, device in calls.items():
-            unpack(ref, device, self._faults.step_timeout_s)
+            unpack(ref, device, self._faults.answer_s)
         return tuple(calls.values())
 
     def _when_served(self, step: int, replica: int, shard: str) -> Callable[[Any], list[Decision]]:

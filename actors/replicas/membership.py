@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tfray.actors.links.messages import SILENT, InputShare
+from tfray.actors.links.messages import SILENCE_S, SILENT, InputShare
 from tfray.actors.replicas.replica_protocol import Decision, ReplicaProtocol
 from tfray.errors import OpError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
@@ -68,6 +68,11 @@ class FaultPolicy:
     step_timeout_s: Seconds | None = None
     told: Callable[[WorkerEvent], None] = lambda event: None
     shares_input: bool = False
+
+    @property
+    def answer_s(self) -> float:
+        """Seconds to wait for answers that take no time, such as those of a save."""
+        return self.step_timeout_s or SILENCE_S
 
 
 @checked

@@ -40,7 +40,7 @@ def collect(
         timeout_s: Seconds to wait for these and the shards; None for no limit.
 
     Raises:
-        UnavailableError: A shard is gone.
+        UnavailableError: A shard is gone, or answers nothing at all.
         DeadlineExceededError: A shard, or a worker that is needed, has not answered in time.
     """
     devices = [device for device in (*shards, *workers) if device in cluster.devices]
@@ -124,7 +124,10 @@ def answers(
         if not done and left_s <= POLL_S:
             if are_latecomers:
                 return
-            raise DeadlineExceededError(f"{', '.join(late)} did not answer within {timeout_s:g} s: {SILENT}")
+            shards = [device for device in late if device not in workers]
+            for device in set(shards).difference(cluster.answering(shards, LATECOMER_S)):
+                raise UnavailableError(_late([device], timeout_s), device=device)
+            raise DeadlineExceededError(_late(late, timeout_s))
         cluster.watch()
         for ref, device in list(waiting.items()):
             if ref not in done and cluster.peer(device).is_lost:
@@ -138,3 +141,7 @@ def answers(
             except UnavailableError:
                 if device not in workers:
                     raise
+
+
+def _late(devices: Sequence[str], timeout_s: float | None) -> str:
+    return f"{', '.join(devices)} did not answer within {timeout_s:g} s: {SILENT}"

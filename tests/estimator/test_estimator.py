@@ -254,7 +254,7 @@ class Derived(tf.estimator.Estimator):
         (lambda: tf.estimator.Estimator(lambda features, other: None), "takes other"),
         (lambda: tf.estimator.Estimator(line, "/a", tf.estimator.RunConfig("/b")), "give one of them"),
         (lambda: tf.estimator.Estimator(line, ""), "model_dir is empty"),
-        (lambda: tf.estimator.Estimator(line, config={}), "expected a tf.estimator.RunConfig"),
+        (lambda: tf.estimator.Estimator(line, config={}), "config must be a RunConfig or None, got {}"),
         (lambda: Derived(line, "/a"), "Derived overrides train"),
     ],
 )

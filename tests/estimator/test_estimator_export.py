@@ -246,7 +246,7 @@ def test_parse_specs():
     assert set(spec) == {"a", "w", "y", "v"} and spec["y"].dtype == tf.int64 and tuple(spec["y"].shape) == (1,)
     spec = tf.estimator.regressor_parse_example_spec(COLUMNS, "y", label_dimension=3)
     assert spec["y"].dtype == tf.float32 and tuple(spec["y"].shape) == (3,)
-    with pytest.raises(ValueError, match="label 'a' is a feature"):
+    with pytest.raises(ValueError, match="label_key is 'a', which is a feature"):
         tf.estimator.classifier_parse_example_spec(COLUMNS, "a")
-    with pytest.raises(ValueError, match="weight 'a' is a feature"):
+    with pytest.raises(ValueError, match="weight_column is 'a', which is a feature"):
         tf.estimator.classifier_parse_example_spec(COLUMNS, "y", weight_column="a")

@@ -164,6 +164,7 @@ CONFIGURATIONS = [
     tf.train.ModelSpec,
     tf.train.InputContext,
     tf.JobSpec,
+    tf.estimator.RunConfig,
 ]
 
 
@@ -189,6 +190,10 @@ def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
         for name in fields:
             found = None if name == "scheduling_strategy" else getattr(made, name)  # Ray knows what that may be
             assert not isinstance(found, np.generic) and found != math.inf and found == found
+
+
+def model(features):
+    """A model function, which is never called."""
 
 
 @pytest.mark.fault(
@@ -226,10 +231,43 @@ def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
         (lambda: tf.random_normal_initializer(stddev="wide"), "stddev must be"),
         (lambda: tf.variance_scaling_initializer(mode="x"), "mode must be 'fan_in', 'fan_out' or 'fan_avg', got 'x'"),
         (lambda: tf.set_random_seed(1.5), "seed must be an integer or None, got 1.5"),
+        (lambda: tf.estimator.RunConfig(save_summary_steps=-1), "save_summary_steps is -1, expected 0 or more"),
+        (
+            lambda: tf.estimator.RunConfig(keep_checkpoint_every_n_hours=math.nan),
+            "keep_checkpoint_every_n_hours is nan",
+        ),
+        (
+            lambda: tf.estimator.RunConfig(trainer=tf.train.RunConfig()),
+            "trainer is .*expected a tf.train.ScalingConfig",
+        ),
+        (lambda: tf.estimator.Estimator(5), "model_fn must be a function or None, got 5"),
+        (lambda: tf.estimator.Estimator(model, 0.5), "model_dir must be .*, got 0.5"),
+        (lambda: tf.estimator.Estimator(model, config={}), "config must be a RunConfig or None, got {}"),
+        (lambda: tf.estimator.Estimator(model, warm_start_from=5), "warm_start_from"),
+        (lambda: tf.estimator.TrainSpec(5), "input_fn is 5"),
+        (lambda: tf.estimator.TrainSpec(len, max_steps=math.nan), "max_steps is nan"),
+        (lambda: tf.estimator.TrainSpec(len, hooks=tf.constant(1.0)), "hooks is <tf.Tensor"),
+        (lambda: tf.estimator.EvalSpec(len, steps="5"), "steps is '5'"),
+        (lambda: tf.estimator.EvalSpec(len, exporters=5), "exporters is 5"),
+        (lambda: tf.estimator.EstimatorSpec("train", loss=5, train_op=tf.no_op()), "loss is 5"),
+        (lambda: tf.estimator.BestExporter(compare_fn=[None]), "compare_fn must be a function, got"),
+        (
+            lambda: tf.estimator.LatestExporter("a", len, exports_to_keep=()),
+            "exports_to_keep must be an integer or None",
+        ),
+        (lambda: tf.estimator.RegressionHead("3"), "label_dimension must be an integer, got '3'"),
+        (lambda: tf.estimator.MultiClassHead(3, loss_reduction={}), "loss_reduction must be a string, got {}"),
+        (lambda: tf.estimator.DNNClassifier(5, []), "hidden_units must be a sequence.*, got 5"),
+        (lambda: tf.estimator.DNNRegressor([2], [], dropout="half"), "dropout must be .*number.*, got 'half'"),
+        (lambda: tf.estimator.LinearClassifier(5), "feature_columns must be a sequence.*, got 5"),
+        (lambda: tf.estimator.DNNLinearCombinedRegressor(dnn_hidden_units=3), "dnn_hidden_units must be a sequence"),
+        (lambda: tf.estimator.BaselineRegressor(label_dimension=[1]), "label_dimension must be an integer"),
+        (lambda: tf.estimator.classifier_parse_example_spec([], 5), "label_key must be a string, got 5"),
+        (lambda: tf.estimator.classifier_parse_example_spec([], "a", label_dtype=-1), "label_dtype: -1 is not"),
     ],
 )
 def test_what_takes_a_configuration_says_what_is_wrong_with_it(make, message):
-    with pytest.raises(InvalidArgumentError, match=message):
+    with pytest.raises((InvalidArgumentError, TypeError, ValueError), match=message):
         make()
 
 

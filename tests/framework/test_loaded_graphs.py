@@ -12,6 +12,7 @@ import pytest
 import tfray as tf
 from tfray.framework.op_def import registered_ops
 from tfray.library.inspect import graph_util
+from tfray.programs import graph_tools
 
 # -- which operations reach outside --------------------------------------------------------------------
 
@@ -203,6 +204,143 @@ def test_a_graph_that_reaches_outside_is_refused_unless_it_is_allowed_to(tmp_pat
     load(tmp_path, build, allow=[kind])
     load(tmp_path, build, allow=kind)
     assert not (tmp_path / "written").exists()
+
+
+def definition_of(folder):
+    definition = tf.GraphDef()
+    definition.ParseFromString((folder / "graph.pb").read_bytes())
+    return definition
+
+
+def of_a_predictor(folder, **allow):
+    return tf.contrib.predictor.from_saved_model(str(folder / "model"), **allow)({"x": [2.0]})["y"]
+
+
+def of_a_scoped_meta_graph(folder, **allow):
+    with tf.Graph().as_default():
+        graph_tools.import_scoped_meta_graph(str(folder / "graph.meta"), import_scope="in", **allow)
+
+
+def of_a_model_to_freeze(folder, **allow):
+    model = str(folder / "model")
+    graph_tools.freeze_graph("", "", True, "", "y", None, None, "", False, "", input_saved_model_dir=model, **allow)
+
+
+def of_a_meta_graph_to_freeze(folder, **allow):
+    meta_graph, values = str(folder / "graph.meta"), str(folder / "model" / "variables" / "variables")
+    graph_tools.freeze_graph("", "", True, values, "y", None, None, "", False, "", input_meta_graph=meta_graph, **allow)
+
+
+def of_a_pruned_checkpoint(folder, **allow):
+    tf.contrib.model_pruning.graph_def_from_checkpoint(str(folder / "saved"), ["y"], **allow)
+
+
+def of_a_pruned_graph(folder, **allow):
+    tf.contrib.model_pruning.strip_pruning_vars_fn(definition_of(folder), ["y"], **allow)
+
+
+def of_a_classifier(folder, **allow):
+    with tf.Graph().as_default():
+        tf.contrib.gan.eval.run_image_classifier(tf.constant([1.0]), definition_of(folder), "x:0", "y:0", **allow)
+
+
+def of_an_estimator(folder, **allow):
+    estimator = tf.contrib.estimator.SavedModelEstimator(str(folder / "model"), str(folder / "run"), **allow)
+    return next(estimator.predict(lambda: tf.data.Dataset.from_tensors({"x": [2.0]})))
+
+
+def of_a_model_for_onnx(folder, **allow):
+    pytest.importorskip("onnx")
+    try:
+        tf.onnx.export(folder / "model", folder / "model.onnx", **allow)
+    except tf.errors.UnimplementedError as error:
+        assert "ReadFile" in error.message  # it has been loaded
+
+
+LOADERS = [
+    of_a_predictor,
+    of_a_scoped_meta_graph,
+    of_a_model_to_freeze,
+    of_a_meta_graph_to_freeze,
+    of_a_pruned_checkpoint,
+    of_a_pruned_graph,
+    of_a_classifier,
+    of_an_estimator,
+    of_a_model_for_onnx,
+]
+
+
+@pytest.fixture(name="reading", scope="module")
+def files_of_a_graph_that_reads_a_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reading")
+    (folder / "secret").write_text("a\n")
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None], name="x")
+        length = tf.strings.length(tf.read_file(str(folder / "secret")))
+        y = tf.add(x * tf.get_variable("v", [], initializer=tf.ones_initializer()), tf.cast(length, tf.float32), "y")
+        session.run(tf.global_variables_initializer())
+        tf.train.export_meta_graph(folder / "graph.meta")
+        tf.train.Saver().save(session, str(folder / "saved" / "model"))
+        tf.saved_model.simple_save(session, folder / "model", {"x": x}, {"y": y})
+        constant = tf.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["y"])
+        (folder / "graph.pb").write_bytes(constant.SerializeToString())
+    return folder
+
+
+@pytest.mark.fault(
+    "Strangers",
+    "A loaded graph has operations that use files or call Python.",
+    happens="`tf.errors.PermissionDeniedError` with a list of them.",
+    promise="A graph from a file reaches nothing outside of itself, unless `allow=` says so.",
+)
+@pytest.mark.parametrize("load", LOADERS)
+def test_whatever_loads_a_model_can_be_told_what_it_may_use(reading, load):
+    with pytest.raises(tf.errors.PermissionDeniedError, match=r"ReadFile.*allow=\['files'\]"):
+        load(reading)
+    with pytest.raises(tf.errors.PermissionDeniedError):
+        load(reading, allow=["python"])
+    load(reading, allow=["files"])
+
+
+def test_a_predictor_of_an_estimator_uses_what_the_program_does(tmp_path):
+    """The graph goes through files, but this process has made it."""
+    (tmp_path / "secret").write_text("a\n")
+
+    def model(features, mode):
+        tf.train.get_or_create_global_step()
+        length = tf.strings.length(tf.read_file(str(tmp_path / "secret")))
+        predictions = {"y": features["x"] + tf.cast(length, tf.float32)}
+        step = tf.train.get_global_step().assign_add(1)
+        return tf.estimator.EstimatorSpec(
+            mode,
+            predictions,
+            tf.constant(0.0),
+            step,
+            export_outputs={"serving_default": tf.estimator.export.PredictOutput(predictions)},
+        )
+
+    def receiver():
+        x = tf.placeholder(tf.float32, [None], name="x")
+        return tf.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
+
+    estimator = tf.estimator.Estimator(model, str(tmp_path / "run"))
+    estimator.train(lambda: tf.data.Dataset.from_tensors({"x": [1.0]}), steps=1)
+    predict = tf.contrib.predictor.from_estimator(estimator, receiver)
+    assert predict({"x": [3.0]})["y"].tolist() == [5.0]
+    with pytest.raises(tf.errors.PermissionDeniedError, match="ReadFile"):
+        tf.contrib.predictor.from_estimator(estimator, receiver, allow=())
+
+
+def test_what_is_only_looked_at_may_have_any_operation(reading):
+    with tf.Graph().as_default() as graph:
+        image = tf.placeholder(tf.float32, [1, 8, 8, 1], name="image")
+        seen = tf.nn.conv2d(image, tf.ones([3, 3, 1, 1]), 1, "SAME", name="seen")
+        tf.read_file("elsewhere")
+        octets = graph.as_graph_def().SerializeToString()
+    assert seen.shape == [1, 8, 8, 1]
+    definition = tf.GraphDef.FromString(octets)
+    field = tf.contrib.receptive_field.compute_receptive_field_from_graph_def(definition, "image", "seen")
+    assert field.size.tolist() == [3, 3]
 
 
 def test_what_can_be_allowed_is_known(tmp_path):

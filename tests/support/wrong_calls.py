@@ -38,20 +38,23 @@ STEP_TIMEOUT_MS = 5000
 
 # fmt: off
 NAMESPACES = [
-    "app", "bitwise", "contrib", "data", "debug", "debugging", "distributions", "feature_column", "flags",
+    "app", "bitwise", "contrib", "data", "debug", "debugging", "distributions", "estimator", "feature_column", "flags",
     "gfile", "graph_util", "image", "io", "keras", "layers", "linalg", "logging", "lookup", "losses", "manip",
-    "math", "metrics", "nn", "profiler", "python_io", "quantization", "queue", "random", "regularizers",
+    "math", "metrics", "nn", "onnx", "profiler", "python_io", "quantization", "queue", "random", "regularizers",
     "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "test",
-    "timeline", "train", "initializers", "errors",
+    "timeline", "train", "tune", "initializers", "errors",
 ]
 # fmt: on
 OF_THE_PROJECT = ("tfray.framework", "tfray.runtime", "tfray.formats", "tfray.actors", "tfray.errors")
 """Where names that a namespace holds are its own imports, unless they are public elsewhere."""
 
-INNER = ("rnn_cell", "slim", "learning", "preprocessing", "experimental")
+OWN = tuple(f"tfray.{each}" for each in ("library", "contrib", "estimator", "keras", "onnx", "training"))
+"""Where the namespaces are."""
+
+INNER = ("rnn_cell", "slim", "learning", "preprocessing", "experimental", "export", "inputs")
 """Namespaces within others."""
 
-LAST = ("contrib", "keras")
+LAST = ("contrib", "estimator", "keras")
 """Namespaces that repeat much of others."""
 
 NOT_CALLED = {
@@ -177,6 +180,9 @@ BY_NAME = [
     ),
     (r".*seed2?$", ["1", "None"]),
     (r"^graph$", ["tf.get_default_graph()"]),
+    (r"^feature_columns$|.*_columns$", ["[tf.feature_column.numeric_column('a')]"]),
+    (r"^hidden_units$", ["[2]", "[3, 1]"]),
+    (r"^trainer$", ["tf.train.Trainer(lambda a, b: None, lambda context: iter([(1.0, 1.0)]))"]),
     (r"^(sess|session)$", ["tf.Session()"]),
     (r"^optimizer$|^opt$", ["tf.train.GradientDescentOptimizer(0.1)"]),
     (r"^cells?$|^cell_.*", ["tf.nn.rnn_cell.BasicLSTMCell(2)", "[tf.nn.rnn_cell.GRUCell(2)]"]),
@@ -234,7 +240,10 @@ CONFIGURATIONS = [
     "tf.train.array_input", "tf.train.replica_device_setter", "tf.Session", "tf.variance_scaling_initializer",
     "tf.truncated_normal_initializer", "tf.fixed_size_partitioner", "tf.keras.layers.Dense",
     "tf.keras.layers.Conv2D", "tf.keras.optimizers.Adam", "tf.keras.callbacks.EarlyStopping",
-    "tf.contrib.training.HParams",
+    "tf.contrib.training.HParams", "tf.estimator.RunConfig", "tf.estimator.Estimator", "tf.estimator.TrainSpec",
+    "tf.estimator.EvalSpec", "tf.estimator.EstimatorSpec", "tf.estimator.DNNClassifier",
+    "tf.estimator.LinearRegressor", "tf.estimator.BestExporter", "tf.estimator.WarmStartSettings",
+    "tf.estimator.MultiClassHead", "tf.tune.trainable", "tf.tune.placement_group_factory", "tf.onnx.export",
 ]
 # fmt: on
 """What holds settings, or is made with many."""
@@ -259,7 +268,7 @@ def public_names() -> dict[str, typing.Any]:
             if isinstance(value, types.ModuleType):
                 parts = path in ("tf.contrib", "tf.keras") or name in INNER
                 is_namespace = name in NAMESPACES if depth == 0 else parts
-                own = value.__name__.startswith(("tfray.library", "tfray.contrib", "tfray.keras", "tfray.training"))
+                own = value.__name__.startswith(OWN)
                 if is_namespace and own and depth < 3 and id(value) not in seen:
                     seen.add(id(value))
                     walk(value, f"{path}.{name}", depth + 1)

@@ -13,6 +13,7 @@ from tfray.estimator.regression_heads import RegressionHead
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.formats.files import PathLike
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.layers.losses import Reduction
@@ -42,6 +43,7 @@ class BaselineEstimator(Estimator):
         config: As of `Estimator`.
     """
 
+    @checked
     def __init__(
         self,
         head: Head,
@@ -74,6 +76,7 @@ class BaselineClassifier(BaselineEstimator):
         ValueError: There are less than two classes, not as many words, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         model_dir: PathLike | None = None,
@@ -102,6 +105,7 @@ class BaselineRegressor(BaselineEstimator):
         ValueError: `label_dimension` is not positive, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         model_dir: PathLike | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, RegressionOutput
 from tfray.estimator.heads import Head, HeadLoss
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
@@ -38,6 +39,7 @@ class BinaryClassHead(Head):
         ValueError: A threshold is not between 0 and 1, or there are not two words.
     """
 
+    @checked
     def __init__(
         self,
         weight_column: Any = None,
@@ -122,9 +124,10 @@ class MultiClassHead(Head):
         ValueError: There are less than three classes, or not as many words.
     """
 
+    @checked
     def __init__(
         self,
-        n_classes: int,
+        n_classes: int | None,
         weight_column: Any = None,
         label_vocabulary: Sequence[Any] | None = None,
         loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
@@ -203,6 +206,7 @@ class MultiLabelHead(Head):
         ValueError: There are less than two classes, not as many words, or a class that does not exist.
     """
 
+    @checked
     def __init__(
         self,
         n_classes: int,

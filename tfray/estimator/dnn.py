@@ -13,6 +13,7 @@ from tfray.estimator.regression_heads import RegressionHead
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.formats.files import PathLike
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.library.layers import core_layers, feature_column, normalization_layers
 from tfray.library.layers.losses import Reduction
@@ -117,6 +118,7 @@ class DNNEstimator(Estimator):
         batch_norm: Whether to normalise batches after each hidden layer.
     """
 
+    @checked
     def __init__(
         self,
         head: Head,
@@ -163,6 +165,7 @@ class DNNClassifier(DNNEstimator):
         ValueError: There are less than two classes, not as many words, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         hidden_units: Sequence[int],
@@ -213,6 +216,7 @@ class DNNRegressor(DNNEstimator):
         ValueError: `label_dimension` is not positive, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         hidden_units: Sequence[int],

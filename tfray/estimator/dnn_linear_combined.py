@@ -17,6 +17,7 @@ from tfray.estimator.regression_heads import RegressionHead
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.formats.files import PathLike
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.layers.losses import Reduction
@@ -124,6 +125,7 @@ class DNNLinearCombinedEstimator(Estimator):
         ValueError: There are no columns at all, or columns of a network without hidden units.
     """
 
+    @checked
     def __init__(
         self,
         head: Head,
@@ -144,7 +146,9 @@ class DNNLinearCombinedEstimator(Estimator):
     ) -> None:
         linear_columns, dnn_columns = tuple(linear_feature_columns or ()), tuple(dnn_feature_columns or ())
         if not linear_columns and not dnn_columns:
-            raise ValueError("give linear_feature_columns, dnn_feature_columns, or both")
+            raise ValueError(
+                "a required keyword argument is missing: linear_feature_columns, dnn_feature_columns, or both"
+            )
         if dnn_columns and not dnn_hidden_units:
             raise ValueError("dnn_feature_columns are those of a network: give dnn_hidden_units")
         settings = _Settings(
@@ -182,6 +186,7 @@ class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
         ValueError: As there; there are less than two classes, not as many words, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         model_dir: PathLike | None = None,
@@ -235,6 +240,7 @@ class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
         ValueError: As there; `label_dimension` is not positive, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         model_dir: PathLike | None = None,

@@ -18,6 +18,7 @@ from tfray.estimator.spec import EstimatorSpec, ModeKeys, check_positive, checke
 from tfray.estimator.training_loop import train_locally
 from tfray.estimator.warm_start import settings_of, warm_start
 from tfray.formats.files import PathLike, as_path
+from tfray.framework.arguments import checked
 from tfray.framework.graph import DeviceFunction, Graph, get_default_graph
 from tfray.library.platform import logging
 from tfray.library.variables.variables import local_variables_initializer
@@ -59,9 +60,10 @@ class Estimator:
         ValueError: `model_fn` takes other arguments, two folders are given, or a derived class overrides a method.
     """
 
+    @checked
     def __init__(
         self,
-        model_fn: Callable[..., EstimatorSpec],
+        model_fn: Callable[..., EstimatorSpec] | None,
         model_dir: PathLike | None = None,
         config: RunConfig | None = None,
         params: Any = None,
@@ -514,8 +516,6 @@ def _with_folder(config: RunConfig | None, model_dir: PathLike | None) -> RunCon
     """The configuration, with a folder and options of sessions."""
     if config is None:
         config = RunConfig()
-    if not isinstance(config, RunConfig):
-        raise ValueError(f"config is {config!r}, expected a tf.estimator.RunConfig")
     folder = None if model_dir is None else as_path(model_dir)
     if folder == "":
         raise ValueError("model_dir is empty, expected a folder, or None")

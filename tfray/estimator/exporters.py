@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfray.errors import NotFoundError
 from tfray.formats import files
 from tfray.formats.events import summary_iterator
+from tfray.framework.arguments import checked
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.platform import logging
 
@@ -70,7 +71,7 @@ class _SavedModelExporter(Exporter):
     def __init__(
         self,
         name: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: Callable[[], Any] | None,
         assets_extra: Mapping[str, Any] | None,
         as_text: bool,
         exports_to_keep: int | None,
@@ -126,10 +127,11 @@ class FinalExporter(_SavedModelExporter):
         as_text: As there.
     """
 
+    @checked
     def __init__(
         self,
         name: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: Callable[[], Any] | None,
         assets_extra: Mapping[str, Any] | None = None,
         as_text: bool = False,
     ) -> None:
@@ -153,10 +155,11 @@ class LatestExporter(_SavedModelExporter):
         ValueError: `exports_to_keep` is not positive.
     """
 
+    @checked
     def __init__(
         self,
         name: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: Callable[[], Any] | None,
         assets_extra: Mapping[str, Any] | None = None,
         as_text: bool = False,
         exports_to_keep: int | None = 5,
@@ -195,6 +198,7 @@ class BestExporter(_SavedModelExporter):
         ValueError: `compare_fn` takes other arguments, or `exports_to_keep` is not positive.
     """
 
+    @checked
     def __init__(
         self,
         name: str = "best_exporter",
@@ -208,7 +212,10 @@ class BestExporter(_SavedModelExporter):
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
         if compare_fn is None:
             raise ValueError("BestExporter: compare_fn is None, expected a function")
-        names = set(inspect.signature(compare_fn).parameters)
+        try:
+            names = set(inspect.signature(compare_fn).parameters)
+        except ValueError:  # a builtin that does not tell
+            names = set()
         if names != {"best_eval_result", "current_eval_result"}:
             raise ValueError(f"compare_fn takes {sorted(names)}, expected best_eval_result and current_eval_result")
         self._compare_fn = compare_fn

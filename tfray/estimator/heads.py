@@ -11,6 +11,7 @@ from typing import Any, Final
 from tfray.estimator.export_outputs import ClassificationOutput, ExportOutput, PredictOutput
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.framework import dtypes
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -76,6 +77,7 @@ class Head(ABC):
         ValueError: The reduction is not known, or the function takes other arguments.
     """
 
+    @checked
     def __init__(
         self,
         logits_dimension: int,

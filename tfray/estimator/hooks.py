@@ -9,6 +9,7 @@ from typing import Any
 from tfray.estimator import evaluation
 from tfray.estimator.estimator import Estimator, InputFn
 from tfray.estimator.spec import checked_hooks
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.training.sessions.hooks import SecondOrStepTimer, StopAtStepHook, require_global_step
@@ -33,6 +34,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         ValueError: `every_n_iter` is not positive, or the estimator is one of a cluster.
     """
 
+    @checked
     def __init__(
         self,
         estimator: Estimator,
@@ -104,6 +106,7 @@ class StopAtCheckpointStepHook(SessionRunHook):
         wait_after_file_check_secs: Seconds to wait before the next step when the checkpoint is not there yet.
     """
 
+    @checked
     def __init__(self, estimator: Estimator, last_step: int, wait_after_file_check_secs: float) -> None:
         self._saved_step: Callable[[], int] = estimator._saved_step
         self._last_step = last_step

@@ -14,6 +14,7 @@ from tfray.estimator.regression_heads import RegressionHead
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.formats.files import PathLike
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.library.inspect import summaries
@@ -91,6 +92,7 @@ class LinearEstimator(Estimator):
         warm_start_from: As of `Estimator`. tfray's addition.
     """
 
+    @checked
     def __init__(
         self,
         head: Head,
@@ -127,6 +129,7 @@ class LinearClassifier(LinearEstimator):
         ValueError: There are less than two classes, not as many words, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         feature_columns: Sequence[Any],
@@ -169,6 +172,7 @@ class LinearRegressor(LinearEstimator):
         ValueError: `label_dimension` is not positive, or the reduction is not known.
     """
 
+    @checked
     def __init__(
         self,
         feature_columns: Sequence[Any],

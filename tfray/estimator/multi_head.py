@@ -8,6 +8,7 @@ from typing import Any
 from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, PredictOutput
 from tfray.estimator.heads import Head, HeadLoss
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.library.inspect import summaries
@@ -29,6 +30,7 @@ class MultiHead(Head):
         ValueError: There is no head, one has no name, two have the same, or there are not as many weights.
     """
 
+    @checked
     def __init__(self, heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> None:
         if not heads:
             raise ValueError(f"Must specify heads. Given: {heads}")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tfray.errors import ArgumentError
 from tfray.framework import dtypes
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.arguments import checked
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.library.layers import feature_column
 from tfray.ops.strings.parsing_ops import FixedLenFeature
 
 
+@checked
 def classifier_parse_example_spec(
     feature_columns: Sequence[Any],
     label_key: str,
@@ -30,10 +33,11 @@ def classifier_parse_example_spec(
     Raises:
         ValueError: The label or the weight is a feature too.
     """
-    label = FixedLenFeature((1,), as_dtype(label_dtype), label_default)
+    label = FixedLenFeature((1,), _dtype(label_dtype), label_default)
     return _spec(feature_columns, label_key, label, weight_column)
 
 
+@checked
 def regressor_parse_example_spec(
     feature_columns: Sequence[Any],
     label_key: str,
@@ -55,14 +59,21 @@ def regressor_parse_example_spec(
     Raises:
         ValueError: The label or the weight is a feature too.
     """
-    label = FixedLenFeature((label_dimension,), as_dtype(label_dtype), label_default)
+    label = FixedLenFeature((label_dimension,), _dtype(label_dtype), label_default)
     return _spec(feature_columns, label_key, label, weight_column)
+
+
+def _dtype(label_dtype: DTypeLike) -> DType:
+    try:
+        return as_dtype(label_dtype)
+    except TypeError as error:
+        raise ArgumentError(f"label_dtype: {error}") from error
 
 
 def _spec(columns: Sequence[Any], label_key: str, label: FixedLenFeature, weight_column: Any) -> dict[str, Any]:
     spec = feature_column.make_parse_example_spec(columns)
     if label_key in spec:
-        raise ValueError(f"the label {label_key!r} is a feature too; the features are {', '.join(spec)}")
+        raise ValueError(f"label_key is {label_key!r}, which is a feature too; the features are {', '.join(spec)}")
     spec[label_key] = label
     if weight_column is None:
         return spec
@@ -70,5 +81,5 @@ def _spec(columns: Sequence[Any], label_key: str, label: FixedLenFeature, weight
     if not isinstance(column, feature_column.NumericColumn):
         raise ValueError(f"weight_column is {weight_column!r}, expected a name or a numeric column")
     if column.key in spec:
-        raise ValueError(f"the weight {column.key!r} is a feature too; the features are {', '.join(spec)}")
+        raise ValueError(f"weight_column is {column.key!r}, which is a feature too; the features are {', '.join(spec)}")
     return spec | column.parse_example_spec

@@ -8,6 +8,7 @@ from typing import Any
 from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
 from tfray.estimator.heads import Head, HeadLoss
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.library.layers.losses import Reduction
 from tfray.ops.math import math_ops
@@ -31,6 +32,7 @@ class RegressionHead(Head):
         ValueError: `label_dimension` is not positive.
     """
 
+    @checked
     def __init__(
         self,
         label_dimension: int = 1,
@@ -87,6 +89,7 @@ class LogisticRegressionHead(RegressionHead):
         name: As of `Head`.
     """
 
+    @checked
     def __init__(
         self,
         weight_column: Any = None,
@@ -111,6 +114,7 @@ class PoissonRegressionHead(RegressionHead):
         name: As of `Head`.
     """
 
+    @checked
     def __init__(
         self,
         label_dimension: int = 1,

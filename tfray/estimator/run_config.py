@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import math
 import numbers
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.config import ConfigProto
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.formats.cluster_spec import ClusterSpec
-from tfray.formats.files import PathLike, as_path
+from tfray.formats.files import PathLike, given_path
 from tfray.framework.arguments import expectation
 from tfray.library.platform import logging
 from tfray.training.trainer.run_config import ScalingConfig
@@ -55,15 +58,19 @@ class TaskType:
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, int)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_not_negative(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and float(value) >= 0
+    return _is_number(value) and value >= 0
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and float(value) > 0
+    return _is_number(value) and value > 0
 
 
 def _takes_op(function: Any) -> bool:
@@ -189,9 +196,9 @@ class RunConfig:
                     f"RunConfig: {name} is {value!r}: tfray has no distribution strategies; train on replicas with "
                     "RunConfig(trainer=tf.train.ScalingConfig(workers=...)), or as a cluster with `tfray launch`"
                 )
-            made[name] = value
+            made[name] = value.item() if isinstance(value, np.generic) else value
         if values.get("save_checkpoints_steps") is not None and values.get("save_checkpoints_secs") is not None:
-            raise ValueError(_BOTH)
+            raise ArgumentError(_BOTH)
         if values.get("save_checkpoints_steps") is not None:
             made["save_checkpoints_secs"] = None
         elif values.get("save_checkpoints_secs") is not None:
@@ -199,7 +206,7 @@ class RunConfig:
         for name, (check, expected) in _CHECKS.items():
             value = made[name]
             if value is not None and not check(value):
-                raise ValueError(f"RunConfig: {name} is {value!r}, expected {expected}")
+                raise ArgumentError(f"RunConfig: {name} is {value!r}, expected {expected}")
         _SESSION_CONFIG.take("RunConfig: session_config", made["session_config"])
         self._values = made
 
@@ -460,8 +467,8 @@ def environment_of_task() -> dict[str, Any]:
 
 def _model_dir(environment: Mapping[str, Any], model_dir: Any) -> str | None:
     if model_dir == "" or environment.get("model_dir") == "":
-        raise ValueError("RunConfig: model_dir is empty, expected a folder, or None")
-    given, theirs = None if model_dir is None else as_path(model_dir), environment.get("model_dir")
+        raise ArgumentError("RunConfig: model_dir is empty, expected a folder, or None")
+    given, theirs = None if model_dir is None else given_path(model_dir, "model_dir"), environment.get("model_dir")
     if given and theirs and given != theirs:
         raise ValueError(f"RunConfig: model_dir is {given!r}, and TF_CONFIG says {theirs!r}")
     if theirs:

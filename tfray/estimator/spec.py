@@ -115,7 +115,10 @@ class EstimatorSpec(_Fields):
 
 def checked_hooks(hooks: Any, what: str) -> tuple[SessionRunHook, ...]:
     """Hooks as a tuple. Raises `TypeError` if one is none."""
-    found = tuple(hooks or ())
+    try:
+        found = () if hooks is None else tuple(hooks)
+    except TypeError:
+        raise TypeError(f"{what} is {hooks!r}, expected a list of objects of tf.train.SessionRunHook") from None
     for hook in found:
         if not isinstance(hook, SessionRunHook):
             raise TypeError(

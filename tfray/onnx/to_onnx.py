@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import tfray.onnx.export_arrays
@@ -36,6 +36,8 @@ def export(
     inputs: Tensors | None = None,
     outputs: Tensors | None = None,
     opset: int = 17,
+    *,
+    allow: Collection[str] = (),
 ) -> None:
     """Write the part of a graph between some tensors to a file of ONNX, with the values of its variables.
 
@@ -51,6 +53,7 @@ def export(
             for those of the saved model.
         outputs: The tensors to compute, likewise.
         opset: Version of ONNX's operators, 13 to 21.
+        allow: What operations of a saved model may use while it is loaded: see `tf.saved_model.load_model`.
 
     Raises:
         UnimplementedError: There are operations without counterpart. The error names each type, how often it stands,
@@ -58,6 +61,7 @@ def export(
         InvalidArgumentError: An output needs a placeholder that is not among the inputs; an unknown opset; names of
             inputs or outputs without a session.
         ResourceExhaustedError: The variables take more than 2 GB.
+        PermissionDeniedError: Operations of the saved model use more than `allow` says.
         NotFoundError: The package ``onnx`` is not installed, or there is no such saved model.
     """
     if opset not in _IR_VERSIONS:
@@ -70,7 +74,7 @@ def export(
     elif isinstance(session_or_saved_model, LoadedModel):
         model = _converted_model(session_or_saved_model, inputs, outputs, opset)
     else:
-        loaded = LoadedModel(session_or_saved_model)
+        loaded = LoadedModel(session_or_saved_model, allow=allow)
         try:
             model = _converted_model(loaded, inputs, outputs, opset)
         finally:

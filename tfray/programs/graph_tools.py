@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -69,6 +69,8 @@ def import_scoped_meta_graph(
     graph: Graph | None = None,
     import_scope: str | None = None,
     input_map: Mapping[str, Any] | None = None,
+    *,
+    allow: Collection[str] = (),
     **unused: Any,
 ) -> dict[str, Any]:
     """`tf.train.import_meta_graph` into a graph.
@@ -79,6 +81,7 @@ def import_scoped_meta_graph(
         graph: Where to; the default graph when None.
         import_scope: As for `tf.train.import_meta_graph`.
         input_map: Likewise.
+        allow: Likewise.
         **unused: Accepted for TensorFlow 1's sake.
 
     Returns:
@@ -87,7 +90,7 @@ def import_scoped_meta_graph(
     graph = graph or get_default_graph()
     with graph.as_default():
         scope = "/".join(filter(None, (graph.get_name_scope(), import_scope)))
-        import_meta_graph(meta_graph_or_file, clear_devices, import_scope, input_map)
+        import_meta_graph(meta_graph_or_file, clear_devices, import_scope, input_map, allow=allow)
         return _variables_in(graph, scope)
 
 
@@ -117,6 +120,8 @@ def freeze_graph(
     input_saved_model_dir: PathLike | None = None,
     saved_model_tags: str = "serve",
     checkpoint_version: int = 2,
+    *,
+    allow: Collection[str] = (),
 ) -> GraphDef:
     """Write the part of a graph that some operations need, with the values of a checkpoint in place of variables.
 
@@ -137,11 +142,13 @@ def freeze_graph(
         input_meta_graph: A file of a meta graph, in place of `input_graph`.
         input_saved_model_dir: The folder of a saved model, in place of graph and checkpoint.
         saved_model_tags: The tags of its graph, with commas.
+        allow: What operations of a meta graph or saved model may use: see `tf.import_graph_def`.
 
     Returns:
         The frozen graph.
 
     Raises:
+        PermissionDeniedError: They use more than `allow` says.
         InvalidArgumentError: An operation is not there, or a variable is not in the checkpoint.
     """
     with octets_of(input_graph) if not (input_saved_model_dir or input_meta_graph) else nullcontext() as contents:
@@ -160,6 +167,7 @@ def freeze_graph(
             input_meta_graph,
             input_saved_model_dir,
             saved_model_tags,
+            allow=allow,
         )
 
 
@@ -179,6 +187,8 @@ def freeze_graph_with_def_protos(
     input_saved_model_dir: PathLike | None = None,
     saved_model_tags: str | None = None,
     checkpoint_version: int = 2,
+    *,
+    allow: Collection[str] = (),
 ) -> GraphDef:
     """`freeze_graph` of a graph, or of a meta graph, that a program has at hand. The other arguments are the same."""
     outputs = _words(output_node_names)
@@ -186,8 +196,8 @@ def freeze_graph_with_def_protos(
     if input_saved_model_dir or input_meta_graph_def:
         with Graph().as_default() as graph, Session(graph=graph) as session:
             if input_saved_model_dir:
-                load(session, _words(saved_model_tags or ""), input_saved_model_dir)
-            elif (saver := import_meta_graph(input_meta_graph_def or "")) is not None:
+                load(session, _words(saved_model_tags or ""), input_saved_model_dir, allow=allow)
+            elif (saver := import_meta_graph(input_meta_graph_def or "", allow=allow)) is not None:
                 saver.restore(session, input_checkpoint)
             frozen: GraphDef = convert_variables_to_constants(session, graph.as_graph_def(), outputs, *chosen)
     else:

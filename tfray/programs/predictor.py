@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
+from tfray.framework.allowed_uses import KINDS
 from tfray.framework.graph import Graph, Tensor
 from tfray.session import Session
 from tfray.training.checkpoints import saved_model
@@ -77,6 +78,8 @@ def from_saved_model(
     tags: str | Collection[str] | None = None,
     graph: Graph | None = None,
     config: ConfigProto | None = None,
+    *,
+    allow: Collection[str] = (),
 ) -> Predictor:
     """A saved model as a `Predictor`.
 
@@ -89,8 +92,10 @@ def from_saved_model(
         tags: Tags of the graph, in a collection or with commas between; ``serve`` when None.
         graph: Graph to load it into; a new one when None.
         config: Options of the session.
+        allow: What operations of the model may use: see `tf.import_graph_def`.
 
     Raises:
+        PermissionDeniedError: Its operations use more than `allow` says.
         ValueError: There is no such signature; both a signature and names are given, or names of one kind only.
     """
     if (input_names is None) != (output_names is None):
@@ -100,7 +105,7 @@ def from_saved_model(
     wanted = tags.split(",") if isinstance(tags, str) else list(tags or ("serve",))
     with (graph or Graph()).as_default() as found:
         session = Session(graph=found, config=config)
-        loaded = saved_model.load(session, wanted, os.fsdecode(export_dir))
+        loaded = saved_model.load(session, wanted, os.fsdecode(export_dir), allow=allow)
         if input_names is None or output_names is None:
             signature = signature_def
             if signature is None:
@@ -122,6 +127,8 @@ def from_estimator(
     output_key: str | None = None,
     graph: Graph | None = None,
     config: ConfigProto | None = None,
+    *,
+    allow: Collection[str] = KINDS,
 ) -> Predictor:
     """The newest checkpoint of an estimator as a `Predictor`.
 
@@ -131,12 +138,13 @@ def from_estimator(
         output_key: Name of its ``export_outputs``; ``serving_default`` when None.
         graph: Graph to load it into; a new one when None.
         config: Options of the session.
+        allow: What operations of the model may use, as for `from_saved_model`: all, since this process has made them.
     """
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         path = estimator.export_savedmodel(folder, serving_input_receiver_fn)
-        return from_saved_model(path, output_key, graph=graph, config=config)
+        return from_saved_model(path, output_key, graph=graph, config=config, allow=allow)
 
 
 from_contrib_estimator = from_estimator

@@ -37,6 +37,33 @@ def test_actors_have_the_priority_of_other_programs(tmp_path, given, niceness):
     assert f"niceness {niceness}\n" in done.stdout, done.stderr
 
 
+OWN = """
+import ray
+import tfray as tf
+ray.init(address="local", num_cpus=3, include_dashboard=False, logging_level="error")
+print(ray.get_runtime_context().gcs_address)
+for _ in range(2):
+    with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.1)}) as cluster:
+        pass
+ray.shutdown()
+with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.1)}, address="local") as cluster:
+    with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.1)}) as second:
+        pass
+"""
+
+
+@pytest.mark.ray
+def test_the_cluster_to_which_a_program_has_connected_itself_is_told_once():
+    """The program may have meant another. A Ray that tfray has started is nobody else's."""
+    environment = NO_MODE | {"PYTHONPATH": str(ROOT)}
+    with one_of_the_machine("start-of-ray"):
+        command = [sys.executable, "-c", OWN]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "Ray cluster" in line]
+    assert line == f"tfray: uses the Ray cluster of this program at {done.stdout.strip()}: 1 node, 3 CPUs"
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.fault(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from contextlib import ExitStack
@@ -17,6 +18,9 @@ pytestmark = pytest.mark.ray
 
 LONGEST_STEP_S = 120.0
 """A step of a millisecond that takes longer has been lost, on the slowest machine."""
+
+LONGEST_MILLION_S = 7200
+"""A million steps take an eighth of it, on a busy machine of two cores."""
 
 SMALL = tf.JobSpec(2, num_cpus=0.1)
 
@@ -74,8 +78,9 @@ def spin(stop):
         sum(range(1000))
 
 
-def step_on_threads(target, threads, busy, delayed, seconds):
-    """Returns how many steps ended. Raises when one did not, or when one was not done once."""
+def step_on_threads(target, threads, busy, delayed, seconds, steps=math.inf):
+    """Returns how many steps ended, in so many seconds or until there are so many. Raises when one did not end, or when
+    one was not done once."""
     with tf.Graph().as_default(), tf.Session(target) as session, ExitStack() as stack:
         graph = Counting()
         session.run(tf.global_variables_initializer())
@@ -89,7 +94,7 @@ def step_on_threads(target, threads, busy, delayed, seconds):
         done = np.zeros((threads, 3), int)
 
         def steps_of(thread):
-            while time.monotonic() < ends or done[thread].sum() < 3:
+            while (time.monotonic() < ends and done.sum() < steps) or done[thread].sum() < 3:
                 kind = int(done[thread].sum() + thread) % 3
                 begun[thread] = time.monotonic()
                 session.run(graph.steps[kind])
@@ -138,3 +143,22 @@ def test_every_step_of_ten_minutes_ends(ray_local, on_target, threads):
         ]
     print(f"steps alone, beside busy threads, delayed, and both: {steps}")
     assert sum(steps) > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(LONGEST_MILLION_S + 600)
+@pytest.mark.fault(
+    "Steps",
+    "Many threads run steps of one session, and messages arrive in any order.",
+    happens="Every step ends.",
+    promise="No answer is lost, and each step is counted once.",
+)
+@pytest.mark.parametrize("on_target", TARGETS)
+def test_a_million_steps_are_each_done_once(ray_local, on_target):
+    """Of a third each, by 4, 8 and 16 threads. At a thousand steps a second they take a quarter of an hour."""
+    with ExitStack() as stack:
+        target, wanted = on_target(stack), 333_334
+        begun = time.monotonic()
+        for threads in (4, 8, 16):
+            seconds = LONGEST_MILLION_S - (time.monotonic() - begun)
+            assert step_on_threads(target, threads, 0, False, seconds, wanted) >= wanted

@@ -24,8 +24,9 @@ from tests.support.training_models import (
 from tests.support.waiting import Task
 from tfray.actors.links import peer_link
 from tfray.actors.links.peer_link import MAX_UNSENT_BYTES, Link
-from tfray.actors.replicas import driver, random_states
+from tfray.actors.replicas import driver, membership, random_states
 from tfray.errors import DeadlineExceededError, UnavailableError
+from tfray.training.trainer import cluster_training
 
 pytestmark = pytest.mark.ray
 
@@ -160,6 +161,86 @@ def test_a_shard_is_replaced_beside_a_frozen_backup_worker(ray_local, tmp_path, 
     assert [record.step for record in result.history] == list(range(1, 41))
     assert result.variables["global_step"] == 40
     assert waits[0] < 200, "a worker that does not get ready is given up after 240 s"
+
+
+def shard_of(ray_local, clusters):
+    return ray_local.get(clusters[-1].actor("/job:ps/task:0/device:CPU:0").ready.remote()).pid
+
+
+class Freezing(tf.train.Callback):
+    """Freezes the parameter server at one moment of a run, once."""
+
+    def __init__(self, moment, ray_local, clusters, freeze, monkeypatch):
+        self.moment, self.struck_at = moment, None
+
+        def strike():
+            if self.struck_at is None:
+                freeze(shard_of(ray_local, clusters))
+                self.struck_at = time.monotonic()
+
+        self.strike = strike
+        at = {"start": (cluster_training, "initializer"), "read": (cluster_training, "variables_of")}.get(moment)
+        if at is not None:  # what is asked for just before the session runs it
+            ask = getattr(*at)
+            monkeypatch.setattr(*at, lambda model: (strike(), ask(model))[1])
+
+    def on_step(self, record):
+        if (self.moment, record.step) in (("save", 10), ("step", 6)):
+            self.strike()
+
+
+def run_with_a_frozen_shard(callback, **options):
+    input_fn = tf.train.array_input(*classification_data(), batch_size=24)
+    run = tf.train.RunConfig(steps=20, callbacks=[callback], **options)
+    return tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scaling(), run).fit()
+
+
+MOMENTS = [
+    pytest.param("start", r"step of \d+ operations \(\w+"),
+    pytest.param("save", r"did not answer|step of \d+ operations", marks=pytest.mark.slow),
+    pytest.param("read", r"step of \d+ operations \(\w+"),
+    pytest.param("step", "its part of a step", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server stands still: its process is frozen.",
+    happens="After `step_timeout_s`, or 120 s without it, it counts as dead: a run with checkpoints goes back to its "
+    "newest, another raises `tf.errors.UnavailableError`.",
+    promise="Nothing waits longer for it: no start of the variables, no step, no save, and no last read of the values.",
+)
+@pytest.mark.parametrize(("moment", "what"), MOMENTS)
+def test_nothing_waits_for_a_frozen_parameter_server(ray_local, clusters, tmp_path, freeze, monkeypatch, moment, what):
+    callback = Freezing(moment, ray_local, clusters, freeze, monkeypatch)
+    for module in (cluster_training, membership):
+        monkeypatch.setattr(module, "SILENCE_S", 5.0)
+    saves = {"checkpoint_dir": str(tmp_path), "save_every_steps": 10, "max_recoveries": 0} if moment == "save" else {}
+    with pytest.raises(UnavailableError, match=rf"/job:ps/task:0/device:CPU:0 .*({what})"):
+        run_with_a_frozen_shard(callback, **saves)
+    assert time.monotonic() - callback.struck_at < 60
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server stands still: its process is frozen.",
+    happens="After `step_timeout_s`, or 120 s without it, it counts as dead: a run with checkpoints goes back to its "
+    "newest, another raises `tf.errors.UnavailableError`.",
+    promise="Nothing waits longer for it: no start of the variables, no step, no save, and no last read of the values.",
+)
+@pytest.mark.parametrize("moment", ["save", "read", "step"])
+def test_a_run_with_checkpoints_replaces_a_frozen_parameter_server(
+    ray_local, clusters, tmp_path, freeze, monkeypatch, moment
+):
+    callback = Freezing(moment, ray_local, clusters, freeze, monkeypatch)
+    for module in (cluster_training, membership):
+        monkeypatch.setattr(module, "SILENCE_S", 5.0)
+    result = run_with_a_frozen_shard(callback, checkpoint_dir=str(tmp_path), save_every_steps=5)
+    assert [record.step for record in result.history][-1] == 20 or moment == "read"
+    assert result.variables["global_step"] == 20
+    (event,) = result.events
+    assert event.kind == "rollback" and "/job:ps/task:0/device:CPU:0 has died, or answers no more" in event.message
 
 
 @pytest.mark.slow

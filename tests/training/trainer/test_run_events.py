@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import tfray as tf
-from tests.support.processes import kill_actor, wait_for
+from tests.support.elastic_runs import paced
+from tests.support.event_reading import events_in
+from tests.support.processes import PATIENCE_S, Barrier, kill_actor, wait_for
 from tests.support.training_models import OPTIMIZERS, classification_data, dense_model, scaling, short_input
 from tfray.errors import DataLossError
 from tfray.library.platform.logging import _get_logger
@@ -15,6 +20,7 @@ from tfray.training.trainer.run_events import RunEvent
 from tfray.training.trainer.run_statistics import RunStatistics
 
 ray = pytest.mark.ray
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
 
 @pytest.fixture
@@ -219,6 +225,96 @@ def test_replacements_and_rollbacks_are_told_and_counted(ray_local, lines, clust
     replaced, rolled_back = lines()
     assert "the worker of replica 1 (/job:worker/task:1/device:CPU:0) died in step" in replaced
     assert "/job:ps/task:0" in rolled_back and "training goes back to the checkpoint of step 10" in rolled_back
+
+
+# -- each kind: one line on the terminal, the same one in the log -----------------------------------------
+
+WORKER, SHARD = "/job:worker/task:1/device:CPU:0", "/job:ps/task:0/device:CPU:0"
+
+
+class Moments(tf.train.Callback):
+    """Kills actors in the 12th step, and asks for more parameter servers when the run starts."""
+
+    def __init__(self, ray_local, clusters, folder, dies=None, shards=None):
+        self.ray, self.clusters, self.folder, self.dies, self.shards = ray_local, clusters, folder, dies, shards
+        self.barrier = Barrier(folder)
+
+    def on_start(self, start):
+        if self.shards:
+            start.scale(self.shards)
+
+    def on_step(self, record):
+        if record.step == 12 and self.dies:
+            device, self.dies = self.dies, None
+            if (self.folder / "saved").exists():
+                wait_for(lambda: str(tf.train.latest_checkpoint(self.folder / "saved")).endswith("-10"))
+            kill_actor(self.ray, self.clusters[-1], device)
+        if not self.shards or len(self.clusters[-1].tasks_of("ps")) == self.shards:
+            self.barrier.reach("fast")
+
+
+def eventful(tmp_path, ray_local, clusters, size=None, input_fn=None, resumed=False, moments=None, **options):
+    """A run in which something happens; of its input each batch takes long until it has."""
+    input_fn = input_fn or tf.train.array_input(*classification_data(), batch_size=24)
+    if moments is not None:
+        callback = Moments(ray_local, clusters, tmp_path, **moments)
+        input_fn = paced(input_fn, callback.barrier, 100, 2.0)
+        options |= {"steps": 100, "callbacks": [callback]}
+    if resumed:
+        options |= {"steps": 3, "checkpoint_dir": tmp_path / "saved"}
+        trainer(size, input_fn, logdir=None, **options).fit()
+    if options.pop("saves", False):
+        options |= {"save_every_steps": 10, "checkpoint_dir": tmp_path / "saved"}
+    return trainer(size, input_fn, logdir=tmp_path / "log", **options).fit()
+
+
+ONE_PASS = tf.train.array_input(*classification_data(), batch_size=24, epochs=1)
+ELSEWHERE = [ray, pytest.mark.slow]
+EVENTFUL = [
+    pytest.param("early end", {"local": True, "input_fn": ONE_PASS}, id="early end"),
+    pytest.param("nothing to do", {"local": True, "resumed": True}, id="nothing to do"),
+    pytest.param("early end", {"size": scaling(), "input_fn": ONE_PASS}, id="early end on Ray", marks=ELSEWHERE),
+    pytest.param("nothing to do", {"size": scaling(), "resumed": True}, id="nothing to do on Ray", marks=ELSEWHERE),
+    pytest.param("replacement", {"size": scaling(2), "moments": {"dies": WORKER}}, id="replacement", marks=ray),
+    pytest.param("rollback", {"size": scaling(2), "moments": {"dies": SHARD}, "saves": True}, id="rollback", marks=ray),
+    pytest.param("lost data", {"size": scaling(3), "input_fn": unequal()}, id="lost data", marks=ELSEWHERE),
+    pytest.param("scaling", {"size": scaling(), "moments": {"shards": 2}}, id="scaling", marks=ELSEWHERE),
+    pytest.param(
+        "standby",
+        {"size": scaling(1, 1, replicated_shards=True), "moments": {"dies": SHARD}},
+        id="standby",
+        marks=ELSEWHERE,
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), EVENTFUL)
+def test_each_event_is_one_line_on_the_terminal_and_in_the_log(request, lines, tmp_path, kind, options):
+    fixtures = ("ray_local", "clusters") if "size" in options else ()
+    on_ray = [request.getfixturevalue(name) for name in fixtures] or [None, None]
+    result = eventful(tmp_path, *on_ray, **options)
+    assert set(kinds(result)) == {kind}
+    told = [event.message for event in result.events]
+    assert all("\n" not in message and len(message) < 300 for message in told)
+    assert [line for line in lines() if line in told] == told
+    logged = [event for event in events_in(tmp_path / "log") if event.WhichOneof("what") == "log_message"]
+    happened = [(event.step, event.message) for event in result.events]
+    assert [(event.step, event.log_message.message) for event in logged] == happened
+
+
+PROGRAM = """
+import sys
+import tfray as tf
+from tests.training.trainer.test_run_events import ONE_PASS, trainer
+sys.exit(trainer(None, ONE_PASS, local=True, logdir=None).fit().steps)
+"""
+
+
+def test_the_line_reaches_the_terminal():
+    """In a process of its own: pytest takes what goes to a logger."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
+    (line,) = [line for line in done.stderr.splitlines() if "training has ended" in line]
+    assert line.endswith(f"training has ended after {done.returncode} of 12 steps: its input has no more")
 
 
 # -- what is counted -------------------------------------------------------------------------------------

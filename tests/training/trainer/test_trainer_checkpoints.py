@@ -397,6 +397,30 @@ def test_a_damaged_record_of_failures_does_not_block_training(tmp_path, caplog, 
     assert json.loads((tmp_path / "failures.json").read_text())["failures"] == 0
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The record of failures is damaged.",
+    happens="A warning; the count begins anew.",
+    promise="Training is not blocked.",
+)
+@pytest.mark.parametrize("kind", ["folder", "full folder", "link to itself", "link to a folder"])
+def test_a_record_of_failures_that_is_no_file_does_not_block_training(tmp_path, caplog, kind):
+    trainer(tmp_path, 2, local=True).fit()
+    path = tmp_path / "failures.json"
+    path.unlink()
+    if kind.endswith("folder") and not kind.startswith("link"):
+        path.mkdir()
+        if kind == "full folder":
+            (path / "mine").touch()
+    else:
+        path.symlink_to(path if kind == "link to itself" else tmp_path.parent)
+    assert trainer(tmp_path, 5, local=True, save_every_steps=1).fit().history[0].step == 3
+    assert caplog.text.count("failures.json cannot be read") == 1
+    assert tf.train.latest_checkpoint(tmp_path).endswith("-5")
+    assert not list(tmp_path.glob("failures.json.*")), "no temporary file is left"
+    assert kind != "full folder" or (path / "mine").exists()
+
+
 # -- one run at a time ---------------------------------------------------------------------------------
 
 

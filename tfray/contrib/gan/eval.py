@@ -6,7 +6,7 @@ Measures take a classifier of the program's own; a network is not downloaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from tfray.contrib.gan.losses import check_cyclegan
@@ -297,6 +297,8 @@ def run_image_classifier(
     input_tensor: str,
     output_tensor: str | list[str],
     scope: str = "RunClassifier",
+    *,
+    allow: Collection[str] = (),
 ) -> Any:
     """What a frozen network makes of a tensor.
 
@@ -306,15 +308,17 @@ def run_image_classifier(
         input_tensor: Name of the tensor that is fed.
         output_tensor: Name of the result, or a list of such.
         scope: Name scope of the operations.
+        allow: What operations of a network from a file may use: see `tf.import_graph_def`.
 
     Returns:
         The result, or a list of such.
 
     Raises:
+        PermissionDeniedError: They use more than `allow` says.
         ValueError: There are no such tensors.
     """
     names = [output_tensor] if isinstance(output_tensor, str) else output_tensor
-    found: Any = import_graph_def(graph_def, {input_tensor: tensor}, names, name=scope)
+    found: Any = import_graph_def(graph_def, {input_tensor: tensor}, names, name=scope, allow=allow)
     return found[0] if isinstance(output_tensor, str) else found
 
 

@@ -13,6 +13,7 @@ from tfray.estimator.regression_heads import RegressionHead
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.formats.files import PathLike
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.library.forest.forest_graphs import RandomForestGraphs
 from tfray.library.forest.forest_parameters import ForestHParams
@@ -48,6 +49,7 @@ class TensorForestRunOpAtEndHook(SessionRunHook):
         op_dict: The operations by name.
     """
 
+    @checked
     def __init__(self, op_dict: Mapping[str, Any]) -> None:
         self._ops = op_dict
 
@@ -65,6 +67,7 @@ class TensorForestLossHook(SessionRunHook):
         loss_op: The loss.
     """
 
+    @checked
     def __init__(
         self, early_stopping_rounds: int, early_stopping_loss_threshold: float = 0.0, loss_op: Tensor | None = None
     ) -> None:
@@ -135,6 +138,7 @@ class CoreTensorForestEstimator(Estimator):
         include_all_in_serving: Accepted: what is exported has the outputs of the head.
     """
 
+    @checked
     def __init__(
         self,
         params: ForestHParams,
@@ -229,6 +233,7 @@ class TensorForestEstimator(CoreTensorForestEstimator):
         head: See there.
     """
 
+    @checked
     def __init__(
         self,
         params: ForestHParams,

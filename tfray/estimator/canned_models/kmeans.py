@@ -15,6 +15,7 @@ from tfray.estimator.export_outputs import PredictOutput
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.formats.files import PathLike
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.library.inspect import summaries
 from tfray.library.layers import feature_column
@@ -102,6 +103,7 @@ class KMeans(Estimator):
     ALL_DISTANCES = "all_distances"
     CLUSTER_CENTERS_VAR_NAME = clustering.CLUSTERS_VAR_NAME
 
+    @checked
     def __init__(
         self,
         num_clusters: int,
@@ -173,6 +175,7 @@ class KMeansClustering(KMeans):
         feature_columns: See there.
     """
 
+    @checked
     def __init__(
         self,
         num_clusters: int,

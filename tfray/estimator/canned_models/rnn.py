@@ -13,6 +13,7 @@ from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.formats.files import PathLike
 from tfray.framework import dtypes
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.library.inspect import summaries
 from tfray.library.layers import core_layers, feature_column
@@ -59,6 +60,7 @@ class RNNEstimator(Estimator):
         ValueError: `rnn_cell_fn` is given with `num_units` or `cell_type`, or neither is, or there is no such cell.
     """
 
+    @checked
     def __init__(
         self,
         head: Head,
@@ -116,6 +118,7 @@ class RNNClassifier(RNNEstimator):
         ValueError: As of `RNNEstimator` and `DNNClassifier`.
     """
 
+    @checked
     def __init__(
         self,
         sequence_feature_columns: Sequence[Any],

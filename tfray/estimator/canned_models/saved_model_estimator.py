@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tfray.errors import NotFoundError
@@ -12,6 +12,7 @@ from tfray.estimator.saved_models import TAGS, TRAIN_OPS
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.estimator.warm_start import WarmStartSettings
 from tfray.formats.files import PathLike, as_path
+from tfray.framework.arguments import checked
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -35,12 +36,17 @@ class SavedModelEstimator(Estimator):
         saved_model_dir: The folder that `experimental_export_all_saved_models` of an estimator has written. One by
             `export_saved_model` can predict.
         model_dir: Folder of the checkpoints.
+        allow: What operations of the saved model may use: see `tf.import_graph_def`.
 
     Raises:
         NotFoundError: There is no saved model.
     """
 
-    def __init__(self, saved_model_dir: PathLike, model_dir: PathLike | None = None) -> None:
+    @checked
+    def __init__(
+        self, saved_model_dir: PathLike, model_dir: PathLike | None = None, *, allow: Collection[str] = ()
+    ) -> None:
+        self._allow = allow
         self.saved_model_dir = as_path(saved_model_dir)
         values = f"{self.saved_model_dir.rstrip('/')}/variables/variables"
         names = [re.escape(name) for name, _ in list_variables(values)]
@@ -73,7 +79,8 @@ class SavedModelEstimator(Estimator):
         names = [*(info.name for info in signature.outputs.values()), *steps, *filter(None, [main_op])]
         # What input functions have made may have taken the names that these have in the saved graph.
         made: dict[str, Any] = dict.fromkeys(names)
-        saved_model.add_graph(found, self.saved_model_dir, None, _inputs(signature, features, labels), made=made)
+        given = _inputs(signature, features, labels)
+        saved_model.add_graph(found, self.saved_model_dir, None, given, self._allow, made=made)
         outputs = {key: made[info.name] for key, info in signature.outputs.items()}
         for name in _MAIN_OPS:
             graph.get_collection_ref(name).clear()

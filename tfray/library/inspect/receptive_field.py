@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.exchange.graph_import import import_graph_def
+from tfray.framework.allowed_uses import KINDS
 from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import predecessors, reachable_backward, topological_order
@@ -138,7 +139,7 @@ def compute_receptive_field_from_graph_def(
     if not isinstance(graph_def, Graph):
         graph = Graph()
         with graph.as_default():
-            import_graph_def(graph_def, name="")
+            import_graph_def(graph_def, name="", allow=KINDS)  # it is not run
     first, last = (_named(graph, node, what) for node, what in ((input_node, "Input"), (output_node, "Output")))
     way = _way(first, last, tuple(stop_propagation or ()))
     steps = _steps(way, first, input_resolution)

@@ -15,13 +15,14 @@ The lock is a file that names its holder: host, process, and since when. It work
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tfray.errors import AbortedError, FailedPreconditionError, NotFoundError, OpError
@@ -177,6 +178,84 @@ class FolderLock:
         finally:
             if descriptor is not None:
                 os.close(descriptor)
+
+
+class SharedLock:
+    """The lock on a folder, for savers of which one process may have several: a session within another, or after it.
+
+    Other processes see one lock. It is given back with the last of these, or when the process ends.
+
+    Args:
+        folder: The folder; it need not exist.
+    """
+
+    def __init__(self, folder: str) -> None:
+        store, inner, _ = files.locate(folder)
+        self._folder = os.path.realpath(inner) if isinstance(store, files.LocalStore) else folder
+        self._shared: _Shared | None = None
+
+    def take(self) -> None:
+        """Take the lock, unless this process has it. Taking it twice does nothing.
+
+        Raises:
+            FailedPreconditionError: Another process saves there; the message says which.
+        """
+        with _SHARING:
+            if self._shared is not None and self._shared.process == os.getpid():
+                return
+            shared = _SHARED.get(self._folder)
+            if shared is None or shared.process != os.getpid():  # not that of a process from which this one was forked
+                files.make_folders(self._folder)
+                shared = _Shared(FolderLock(self._folder), os.getpid())
+                shared.lock.take()
+                _SHARED[self._folder] = shared
+            shared.users += 1
+            self._shared = shared
+
+    def check(self) -> None:
+        """Check before a save that this process may save there. Takes the lock if it was given back.
+
+        Raises:
+            FailedPreconditionError: Another process has the lock, or has taken it over.
+        """
+        self.take()
+        assert self._shared is not None
+        try:
+            self._shared.lock.check()
+        except AbortedError as error:  # after which a monitored session would begin anew
+            raise FailedPreconditionError(error.message) from None
+
+    def release(self) -> None:
+        """Give the lock back, unless others of this process need it."""
+        with _SHARING:
+            shared, self._shared = self._shared, None
+            if shared is None or shared.process != os.getpid():
+                return
+            shared.users -= 1
+            if not shared.users:
+                del _SHARED[self._folder]
+                shared.lock.release()
+
+
+@dataclass
+class _Shared:
+    lock: FolderLock
+    process: int
+    users: int = 0
+
+
+_SHARED: Final[dict[str, _Shared]] = {}
+"""By folder: the lock of this process."""
+
+_SHARING: Final = threading.Lock()
+
+
+@atexit.register
+def _release_all() -> None:
+    for shared in _SHARED.values():
+        if shared.process == os.getpid():
+            with contextlib.suppress(OpError):
+                shared.lock.release()
 
 
 def _locked(folder: str) -> int | None:

@@ -19,6 +19,7 @@ from tfray.library.inspect.timeline import Timeline
 from tfray.library.platform import logging
 from tfray.library.platform.graph_files import write_graph
 from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, FailureRecord
+from tfray.training.checkpoints.folder_lock import SharedLock
 from tfray.training.sessions.hooks import SecondOrStepTimer, require_global_step
 from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
@@ -85,8 +86,12 @@ class CheckpointSaverHook(SessionRunHook):
         listeners: Called around each save.
         save_graph_def: Whether to write the graph, as text, beside them.
 
+    One process at a time saves in a folder. The hook takes its lock when it begins, and gives it back when its session
+    is closed.
+
     Raises:
         ValueError: Both `saver` and `scaffold` are given, or not one of `save_secs` and `save_steps`.
+        FailedPreconditionError: By `begin`: another process saves in the folder.
     """
 
     @checked
@@ -110,8 +115,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         self._save_graph_def = save_graph_def
         self._timer = _timer_for(save_secs, save_steps)
+        self._lock = SharedLock(self._folder)
 
     def begin(self) -> None:
+        self._lock.take()
         self._sessions = 0
         self._summary_writer = FileWriterCache.get(self._folder)
         self._global_step = require_global_step("CheckpointSaverHook")
@@ -149,6 +156,10 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.end(session, step)
 
+    def unlock(self) -> None:
+        """Let other processes save in the folder: the session is closed, perhaps by an error."""
+        self._lock.release()
+
     def _write_graph(self) -> None:
         graph = get_default_graph()
         if self._save_graph_def:
@@ -159,6 +170,7 @@ class CheckpointSaverHook(SessionRunHook):
         """Save a checkpoint; returns whether a listener asks to stop."""
         for listener in self._listeners:
             listener.before_save(session, step)
+        self._lock.check()
         started = time.monotonic()
         saved = self._get_saver().save(session, self._path, global_step=step)
         if isinstance(self._timer, AutomaticTimer):

@@ -282,6 +282,9 @@ class _MonitoredSession:
                 self._graph._unsafe_unfinalize()
             if self._preemption is not None:
                 self._preemption.release()
+            for hook in self._hooks:
+                if isinstance(hook, CheckpointSaverHook):
+                    hook.unlock()
 
     def __enter__(self) -> Any:
         return self
@@ -413,6 +416,9 @@ def MonitoredTrainingSession(
 
     Returns:
         A `MonitoredSession`.
+
+    Raises:
+        FailedPreconditionError: Another process saves in `checkpoint_dir`: the message says which, and since when.
     """
     for name, given in (("checkpoint_dir", checkpoint_dir), ("summary_dir", summary_dir)):
         if given:

@@ -25,6 +25,7 @@ from tfray.library.variables.variables import (
     report_uninitialized_variables,
 )
 from tfray.session import Session
+from tfray.training.checkpoints.folder_lock import SharedLock
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.sessions.scaffold import Scaffold
 from tfray.training.sessions.session_manager import SessionManager
@@ -123,6 +124,9 @@ class Supervisor:
         elif is_chief and self._logdir:
             self._writer = FileWriter(self._logdir)
         self._save_path = f"{self._logdir.rstrip('/')}/{checkpoint_basename}" if is_chief and self._logdir else None
+        saves = is_chief and self._saver is not None and save_model_secs
+        self._lock = SharedLock(self._logdir) if saves and self._logdir else None
+        """Of the folder in which the thread saves; none for a supervisor that has no such thread."""
         self._coord = Coordinator()
         self._graph_written = False
         self._started = False
@@ -226,7 +230,12 @@ class Supervisor:
             wait_for_checkpoint: Let the chief wait until there is a checkpoint.
             max_wait_secs: Seconds to wait.
             start_standard_services: Start the threads of `start_standard_services`, and the queue runners.
+
+        Raises:
+            FailedPreconditionError: Another process saves in `logdir`: the message says which, and since when.
         """
+        if start_standard_services and self._lock is not None:
+            self._lock.take()
         self._coord.clear_stop()
         self._started = True
         if self._writer is not None:
@@ -304,12 +313,15 @@ class Supervisor:
 
         Raises:
             RuntimeError: This worker is not the chief.
+            FailedPreconditionError: Another process saves in `logdir`.
         """
         if not self._is_chief:
             raise RuntimeError("only the chief saves and logs")
         if not self._logdir:
             logging.warning("the supervisor has no logdir: it saves and logs nothing")
             return []
+        if self._lock is not None:
+            self._lock.take()
         if self._global_step is not None and self._writer is not None:
             log = SessionLog(status=SessionLog.START, checkpoint_path=self._save_path)
             self._writer.add_session_log(log, self._step(sess))
@@ -371,6 +383,8 @@ class Supervisor:
         try:
             self._coord.join(threads, self._stop_grace_secs, ignore_live_threads)
         finally:
+            if self._lock is not None:
+                self._lock.release()
             if close_summary_writer and self._started and self._writer is not None:
                 self._started = False
                 self._writer.reopen()
@@ -423,6 +437,8 @@ class Supervisor:
 
     def _save_model(self, session: Session) -> None:
         with _ended_quietly(self._coord):
+            assert self._lock is not None
+            self._lock.check()
             saved = self._saver.save(session, self._save_path, global_step=self._global_step)
             if self._writer is not None and self._global_step is not None:
                 log = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=saved)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfray.actors.clusters.cluster import Cluster, JobSpec
 from tfray.actors.clusters.remote_runner import RemoteRunner
-from tfray.actors.links.messages import InputShare
+from tfray.actors.links.messages import SILENCE_S, InputShare
 from tfray.actors.replicas.dataset_feeds import FedRows, end_feeds, start_feeds
 from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
@@ -67,6 +67,7 @@ def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
         start_timeout_s=scaling.start_timeout_s,
         init_options=run.init_options,
         name=run.name or "run",
+        silence_s=run.step_timeout_s or SILENCE_S,
     )
 
 
@@ -155,12 +156,13 @@ class ClusterTraining:
                     self._final = session.run(variables_of(model))
                     return
             except UnavailableError as error:
-                lost = (error.device or "").startswith("/job:ps/")
-                died = f"{error.device} has died after step {checkpoints.step}"
-                if not lost or not checkpoints.active or recoveries >= self._run.max_recoveries:
+                shard = error.device or ""
+                died = f"{shard} has died, or answers no more, after step {checkpoints.step}"
+                if not shard.startswith("/job:ps/") or not checkpoints.active or recoveries >= self._run.max_recoveries:
                     raise
             recoveries += 1
             checkpoints.failed()
+            self._cluster.forget(shard)  # also if it does not answer, and may live
             self.shards.recover()
             self._cluster.replace_dead(self._scaling.start_timeout_s, ("ps",) if self._scaling.elastic else None)
 

@@ -390,7 +390,7 @@ class RunCheckpoints:
                 raise ValueError(f"it tells of {failures} failures in {trained_s} s")
         except NotFoundError:
             return
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except (OpError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             logging.warning("%s cannot be read (%s): a new one is begun", path, _one_line(error))
             return
         self._failures.trained_s, self._failures.failures = trained_s, failures
@@ -400,7 +400,8 @@ class RunCheckpoints:
         self._failures.trained_s += now - self._clock
         self._clock = now
         plain = {"trained_s": self._failures.trained_s, "failures": self._failures.failures, "finished": finished}
-        files.replace_durably(f"{self._folder}/{RECORD_FILE}", json.dumps(plain).encode())
+        with contextlib.suppress(FailedPreconditionError):  # it is a folder, of which reading it has warned
+            files.replace_durably(f"{self._folder}/{RECORD_FILE}", json.dumps(plain).encode())
 
 
 def random_states(session: Session) -> dict[str, Any]:

@@ -213,7 +213,9 @@ class RunConfig:
         seed: Graph-level seed of the model.
         max_worker_restarts: How many dead workers may be replaced.
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time that
-            `on_step` and saves take does not count.
+            `on_step` and saves take does not count. A parameter server that answers nothing at all for so many seconds,
+            or 120 without it, counts as dead, whatever waits for it: the start of the variables, a step, a save, or the
+            last read of the values. One that is at work answers, however long that takes.
         on_step: Called with each `StepRecord`, for progress and logs.
         callbacks: What else hears of the run: its start and end, steps, checkpoints, lost workers; see `Callback`.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Final
 
 from tfray.actors.clusters.cluster import Cluster
+from tfray.actors.links.messages import SILENCE_S
 from tfray.actors.links.ray_calls import outcome
 from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.settlement import Parted
@@ -203,4 +204,4 @@ def _forget_moved(cluster: Cluster, moves: Sequence[Move]) -> None:
         if device in cluster.devices
     }
     for device, call in calls.items():
-        outcome(call, device)  # later they may come back
+        outcome(call, device, SILENCE_S)  # later they may come back
