@@ -44,6 +44,11 @@ class _Older:
         raise AttributeError(f"columns do not change: {name!r} cannot be set")
 
 
+def is_older(column: object) -> bool:
+    """Whether a column is one of ``tf.contrib.layers``, not of `tf.feature_column`."""
+    return isinstance(column, _Older)
+
+
 def _in_lists(spec: dict[str, Any]) -> dict[str, Any]:
     """A specification whose shapes and defaults are lists, as those of ``tf.contrib``."""
     found = {}
