@@ -17,12 +17,13 @@ from tfray.estimator.input_functions import can_end
 from tfray.estimator.inputs import numpy_input_fn
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.feature_column_base import FeatureColumn
 from tfray.library.layers.losses import Reduction
-from tfray.library.layers.older_columns import real_valued_column
+from tfray.library.layers.older_inputs import infer_real_valued_columns
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.ops.arrays.shape_ops import squeeze
 from tfray.ops.nn.activation_ops import relu
@@ -730,14 +731,12 @@ class SKCompat:
 def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
     """Columns for arrays of numbers: one for an array ``[examples, numbers]``, or one for each by its name."""
     named = x if isinstance(x, Mapping) else {_WHOLE: x}
-    return [real_valued_column(name, int(np.prod(np.shape(each)[1:]))) for name, each in sorted(named.items())]
+    with Graph().as_default():
+        return infer_real_valued_columns({name: convert_to_tensor(_as_numbers(each)) for name, each in named.items()})
 
 
 def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:
     """Columns for the features that a function makes."""
     with Graph().as_default():
         features, _ = input_fn()
-        named = features if isinstance(features, Mapping) else {_WHOLE: features}
-        return [
-            real_valued_column(name, int(each.shape[1:].num_elements() or 1)) for name, each in sorted(named.items())
-        ]
+        return infer_real_valued_columns(features)
