@@ -60,7 +60,6 @@ NOT_WANTED: Final = {
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
     r"contrib\.gan\.eval\.(\w*(inception|INCEPTION)\w*|preprocess_image)": "classifier_score or "
     "frechet_classifier_distance with a network of the program's own: none is downloaded",
-    r"data\.experimental\.CheckpointInputPipelineHook": "make_saveable_from_iterator, and a tf.train.Saver",
     r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
     r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*|factorization_ops)": "variables and an optimizer: "
     "examples/matrix_factorization.py",
