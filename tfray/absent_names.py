@@ -74,12 +74,11 @@ NOT_WANTED: Final = {
     r"data\.experimental\.RandomDataset\.options": "those of the dataset that RandomDataset makes",
     r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
-    r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string|\w+\.with_step)"
+    r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string)"
     r"|profiler\.\w+\.with_pprof_output": "tf.profiler.profile, ordered by micros or bytes",
     r"pywrap_tensorflow\b.*": "tf.train.NewCheckpointReader, and tf.errors",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"saved_model\.(save|load_v2|experimental\b.*)": "tf.saved_model.simple_save and load, or a Keras model's save",
-    r"(Tensor|Variable)\.experimental_ref": "the object itself: it is the key of a dictionary",
     r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
     r"summary\.(initialize|all_v2_summary_ops)": "tf.contrib.summary, whose names these are, or tf.summary.FileWriter",
     r"train\.do_quantize_training_on_graphdef": "tf.quantization.fake_quant_with_min_max_vars around values",
