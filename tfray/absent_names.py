@@ -67,7 +67,6 @@ NOT_WANTED: Final = {
     r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
     "linear model",
     r"estimator\.\w*Head\.(update_)?metrics": "create_estimator_spec, whose eval_metric_ops they are",
-    r"io\.(de|en)code_proto": "tf.train.Example with tf.io.parse_example, or the package protobuf in a tf.py_func",
     r"keras\.experimental\.terminate_keras_multiprocessing_pools": "fit as it is: its processes end with it",
     r"keras\.mixed_precision\b.*": "tf.train.experimental.enable_mixed_precision_graph_rewrite around the optimizer",
     r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
