@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,14 @@ from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.system.script_ops import py_func
 
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
+
 Octets = bytes
 """The class, whose name is that of an argument of `decode_proto`."""
+
+_Array = np.ndarray[Any, Any]
 
 _LOCAL: Final = ("", "local://", b"", b"local://")
 _BYTES: Final = b"bytes://"
@@ -99,7 +105,7 @@ def decode_proto(
     """
     types = [as_dtype(each) for each in output_types]
 
-    def decoded(data: Any) -> Any:
+    def decoded(data: _Array) -> Any:
         fields = _fields(descriptor_source, message_type, field_names, types)
         found = [_parsed(descriptor_source, message_type, message_format, each) for each in np.ravel(data)]
         sizes = np.array([[_count(message, field) for field in fields] for message in found], np.int32)
@@ -148,7 +154,7 @@ def encode_proto(
             raise InvalidArgumentError(f"Shape must be at least rank 2 but is rank {each.shape.rank}: {each!r}")
     types = [each.dtype for each in tensors]
 
-    def encoded(counts: Any, *columns: Any) -> Any:
+    def encoded(counts: _Array, *columns: _Array) -> Any:
         fields = _fields(descriptor_source, message_type, field_names, types, "Incompatible type for field")
         batch = columns[0].shape[:-1] if columns else counts.shape[:-1]
         if counts.shape != (*batch, len(fields)):
@@ -232,7 +238,7 @@ def _fields(
     names: Sequence[str],
     types: Sequence[DType],
     wrong: str = "Unexpected output type for",
-) -> list[Any]:
+) -> list[FieldDescriptor]:
     """The descriptions of fields, which the dtypes can hold."""
     if len(names) != len(types):
         raise InvalidArgumentError("field_names and output_types attributes must have the same length")
@@ -271,22 +277,22 @@ def _parsed(source: str | Octets, message_type: str, message_format: str, data: 
     return message
 
 
-def _is_repeated(field: Any) -> bool:
+def _is_repeated(field: FieldDescriptor) -> bool:
     # protobuf 6 has the property; before, there was a label.
     return bool(field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)
 
 
-def _value(message: Any, field: Any) -> Any:
+def _value(message: Message, field: FieldDescriptor) -> Any:
     return message.Extensions[field] if field.is_extension else getattr(message, field.name)
 
 
-def _count(message: Any, field: Any) -> int:
+def _count(message: Message, field: FieldDescriptor) -> int:
     if _is_repeated(field):
         return len(_value(message, field))
     return int(any(each.full_name == field.full_name for each, _ in message.ListFields()))
 
 
-def _column(messages: Sequence[Any], field: Any, dtype: DType) -> np.ndarray[Any, Any]:
+def _column(messages: Sequence[Message], field: FieldDescriptor, dtype: DType) -> _Array:
     """The values of a field, ``[messages, most values]``."""
     rows = [list(_value(each, field)) if _is_repeated(field) else [_value(each, field)] for each in messages]
     if dtype is dtypes.string:
@@ -300,14 +306,13 @@ def _column(messages: Sequence[Any], field: Any, dtype: DType) -> np.ndarray[Any
     return column
 
 
-def _octets(value: Any) -> Octets:
-    if hasattr(value, "SerializePartialToString"):
-        serialized: Octets = value.SerializePartialToString(deterministic=True)
-        return serialized
-    return value.encode() if isinstance(value, str) else value
+def _octets(value: str | Octets | Message) -> Octets:
+    if isinstance(value, str):
+        return value.encode()
+    return value if isinstance(value, Octets) else value.SerializePartialToString(deterministic=True)
 
 
-def _fill(message: Any, field: Any, values: np.ndarray[Any, Any]) -> None:
+def _fill(message: Message, field: FieldDescriptor, values: _Array) -> None:
     """Give a field values."""
     if _FIELDS[field.type][0] in ("message", "group"):
         for value in values:

@@ -90,23 +90,23 @@ class Unconnected(Tracker):
 
     output = input_shape = output_shape = input_mask = output_mask = input
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: object = None) -> None:
         """Add an operation, or a list of them, to `updates`."""
         self.updates = [*self.updates, *(updates if isinstance(updates, (list, tuple)) else [updates])]
 
-    def get_updates_for(self, inputs: Any) -> list[Any]:
+    def get_updates_for(self, inputs: object) -> list[Any]:
         """The operations in `updates`: they belong to no input."""
         return list(self.updates)
 
-    def get_losses_for(self, inputs: Any) -> list[Any]:
+    def get_losses_for(self, inputs: object) -> list[Any]:
         """None."""
         return []
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: object, mask: object = None) -> Any:
         """The mask of the inputs."""
         return mask
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: object) -> None:
         """Nothing: a metric makes its variables when it is made, or at its first update."""
         self.built = True
 

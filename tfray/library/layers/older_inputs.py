@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -160,7 +159,7 @@ def parse_feature_columns_from_sequence_examples(
     return parse_single_sequence_example(example, make_parse_example_spec(context), spec, example_name, name)
 
 
-def check_feature_columns(feature_columns: Iterable[Any]) -> None:
+def check_feature_columns(feature_columns: Iterable[FeatureColumn]) -> None:
     """Refuse columns of which two are the same, and a dictionary of columns. Raises `ValueError`."""
     if isinstance(feature_columns, dict):
         raise ValueError("Expected feature_columns to be iterable, found dict.")
@@ -174,21 +173,21 @@ def check_feature_columns(feature_columns: Iterable[Any]) -> None:
         seen.add(column)
 
 
-def infer_real_valued_columns(features: Any) -> list[Any]:
+def infer_real_valued_columns(features: Tensor | SparseTensor | Mapping[str, Tensor | SparseTensor]) -> list[Any]:
     """Columns for tensors of numbers, ``[batch, ...]``: one for a tensor, or one for each by its name.
 
     Raises:
         ValueError: A tensor is sparse, or has no numbers.
     """
     found = []
-    for name, tensor in (features if isinstance(features, dict) else {"": features}).items():
+    for name, tensor in (features if isinstance(features, Mapping) else {"": features}).items():
         if isinstance(tensor, SparseTensor) or not (tensor.dtype.is_integer or tensor.dtype.is_floating):
             what = "SparseTensor is" if isinstance(tensor, SparseTensor) else "Non integer or non floating types are"
             raise ValueError(
                 f"{what} not supported for auto detection. Please define corresponding FeatureColumn for tensor "
                 f"{name} {tensor}."
             )
-        found.append(real_valued_column(name, math.prod(tensor.shape.as_list()[1:]), dtype=tensor.dtype))
+        found.append(real_valued_column(name, tensor.shape[1:].num_elements() or 1, dtype=tensor.dtype))
     return found
 
 

@@ -16,7 +16,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.rnn.rnn_cell_base import RNNCell
-from tfray.library.variables.variable_scope import get_variable
+from tfray.library.variables.variable_scope import ScopeLike, get_variable
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.broadcast_ops import fill, where, zeros_like
 from tfray.ops.arrays.construction_ops import one_hot, range_, sequence_mask
@@ -287,16 +287,16 @@ class _OfTags(RNNCell):
 class CrfForwardRnnCell(_OfTags):
     """A step forward: the logarithm of the sum over all sequences that end with each tag, as output and state."""
 
-    def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Any, Any]:
-        alphas = convert_to_tensor(inputs) + reduce_logsumexp(self._sums(state), [1])
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: ScopeLike | None = None) -> tuple[Any, Any]:
+        alphas = convert_to_tensor(inputs) + reduce_logsumexp(self._sums(convert_to_tensor(state)), [1])
         return alphas, alphas
 
 
 class CrfDecodeForwardRnnCell(_OfTags):
     """A step forward to the best sequence: the tag before each tag, int32, as output, and the best scores as state."""
 
-    def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Any, Any]:
-        sums = self._sums(state)
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: ScopeLike | None = None) -> tuple[Any, Any]:
+        sums = self._sums(convert_to_tensor(state))
         return to_int32(argmax(sums, 1)), convert_to_tensor(inputs) + reduce_max(sums, [1])
 
 
@@ -319,7 +319,7 @@ class CrfDecodeBackwardRnnCell(RNNCell):
     def output_size(self) -> Any:
         return 1
 
-    def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: ScopeLike | None = None) -> tuple[Any, Any]:
         places = stack([range_(shape(inputs)[0]), squeeze(state, [1])], 1)
         tags = expand_dims(gather_nd(inputs, places), -1)
         return tags, tags

@@ -12,9 +12,12 @@ from tfray.ops.strings.parsing_ops import parse_example
 from tfray.training.input.batching import batch_join, shuffle_batch_join
 from tfray.training.input.input_producers import string_input_producer
 
+FilePattern = str | list[str]
+"""A pattern of names of files, or several."""
+
 
 def read_batch_examples(
-    file_pattern: Any,
+    file_pattern: FilePattern,
     batch_size: int | Tensor,
     reader: Callable[[], ReaderBase],
     randomize_input: bool = True,
@@ -63,7 +66,7 @@ def read_batch_examples(
 
 
 def read_keyed_batch_examples(
-    file_pattern: Any,
+    file_pattern: FilePattern,
     batch_size: int | Tensor,
     reader: Callable[[], ReaderBase],
     randomize_input: bool = True,
@@ -134,7 +137,7 @@ def read_keyed_batch_examples(
 
 
 def read_keyed_batch_examples_shared_queue(
-    file_pattern: Any, batch_size: int | Tensor, reader: Callable[[], ReaderBase], *args: Any, **kwargs: Any
+    file_pattern: FilePattern, batch_size: int | Tensor, reader: Callable[[], ReaderBase], *args: Any, **kwargs: Any
 ) -> Any:
     """`read_keyed_batch_examples` of files that all workers share: each is read by one of them."""
     kwargs["is_shared"] = True
@@ -152,7 +155,7 @@ def _read(reader: ReaderBase, queue: Any, count: int, parse_fn: Callable[[Tensor
 
 
 def read_batch_features(
-    file_pattern: Any,
+    file_pattern: FilePattern,
     batch_size: int | Tensor,
     features: Mapping[str, Any],
     reader: Callable[[], ReaderBase],
@@ -204,7 +207,7 @@ def read_batch_features(
 
 
 def read_keyed_batch_features(
-    file_pattern: Any,
+    file_pattern: FilePattern,
     batch_size: int | Tensor,
     features: Mapping[str, Any],
     reader: Callable[[], ReaderBase],
@@ -245,7 +248,7 @@ def read_keyed_batch_features(
 
 
 def read_keyed_batch_features_shared_queue(
-    file_pattern: Any,
+    file_pattern: FilePattern,
     batch_size: int | Tensor,
     features: Mapping[str, Any],
     reader: Callable[[], ReaderBase],
@@ -277,7 +280,7 @@ def read_keyed_batch_features_shared_queue(
 
 
 def read_batch_record_features(
-    file_pattern: Any,
+    file_pattern: FilePattern,
     batch_size: int | Tensor,
     features: Mapping[str, Any],
     randomize_input: bool = True,
