@@ -572,7 +572,6 @@ if _typing.TYPE_CHECKING:
         app,
         audio,
         bitwise,
-        data,
         debugging,
         distributions,
         dtypes,
@@ -603,6 +602,7 @@ if _typing.TYPE_CHECKING:
     from tfray.library.variables import regularizers
     from tfray.ops.quantized.quantized_ops import quantized_concat
     from tfray.training import api as train
+    from tfray.training import data_api as data
     from tfray.training.checkpoints import saved_model
     from tfray.training.optimizers import cross_shard as tpu
     from tfray.training.trainer import tune

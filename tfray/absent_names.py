@@ -60,7 +60,6 @@ NOT_WANTED: Final = {
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
     r"contrib\.gan\.eval\.(\w*(inception|INCEPTION)\w*|preprocess_image)": "classifier_score or "
     "frechet_classifier_distance with a network of the program's own: none is downloaded",
-    r"data\.experimental\.CheckpointInputPipelineHook": "make_saveable_from_iterator, and a tf.train.Saver",
     r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
     r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*|factorization_ops)": "variables and an optimizer: "
     "examples/matrix_factorization.py",
@@ -68,19 +67,17 @@ NOT_WANTED: Final = {
     r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
     "linear model",
     r"estimator\.\w*Head\.(update_)?metrics": "create_estimator_spec, whose eval_metric_ops they are",
-    r"io\.(de|en)code_proto": "tf.train.Example with tf.io.parse_example, or the package protobuf in a tf.py_func",
     r"keras\.experimental\.terminate_keras_multiprocessing_pools": "fit as it is: its processes end with it",
     r"keras\.mixed_precision\b.*": "tf.train.experimental.enable_mixed_precision_graph_rewrite around the optimizer",
     r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"data\.experimental\.RandomDataset\.options": "those of the dataset that RandomDataset makes",
     r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
-    r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string|\w+\.with_step)"
+    r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string)"
     r"|profiler\.\w+\.with_pprof_output": "tf.profiler.profile, ordered by micros or bytes",
     r"pywrap_tensorflow\b.*": "tf.train.NewCheckpointReader, and tf.errors",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"saved_model\.(save|load_v2|experimental\b.*)": "tf.saved_model.simple_save and load, or a Keras model's save",
-    r"(Tensor|Variable)\.experimental_ref": "the object itself: it is the key of a dictionary",
     r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
     r"summary\.(initialize|all_v2_summary_ops)": "tf.contrib.summary, whose names these are, or tf.summary.FileWriter",
     r"train\.do_quantize_training_on_graphdef": "tf.quantization.fake_quant_with_min_max_vars around values",

@@ -17,7 +17,7 @@ LAZY: Final = {
     "audio": "tfray.library.namespaces.audio",
     "bitwise": "tfray.library.namespaces.bitwise",
     "contrib": "tfray.contrib",
-    "data": "tfray.library.namespaces.data",
+    "data": "tfray.training.data_api",
     "estimator": "tfray.estimator",
     "feature_column": "tfray.library.layers.feature_column",
     "debug": "tfray.library.inspect.debug",

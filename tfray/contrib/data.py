@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tfray.framework import nest
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.data_experimental import (
@@ -43,6 +45,7 @@ from tfray.library.input.data_experimental import (
 )
 from tfray.library.namespaces.data import Dataset, FixedLengthRecordDataset, Iterator, TextLineDataset, TFRecordDataset
 from tfray.ops.checks.check_ops import ensure_shape
+from tfray.training.input_checkpoints import CheckpointInputPipelineHook
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
@@ -111,15 +114,69 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
     return lambda dataset: dataset.map(checked)
 
 
+def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
+    """`Dataset.reduce` by the functions of a `Reducer`: its last state, without what it makes of that.
+
+    Args:
+        dataset: The dataset.
+        reducer: Its first function gets the key 0.
+
+    Raises:
+        TypeError: `dataset` is none.
+    """
+    if not isinstance(dataset, Dataset):
+        raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
+    return dataset.reduce(reducer.init_func(np.int64(0)), reducer.reduce_func)
+
+
+def read_batch_features(
+    file_pattern: Any,
+    batch_size: TensorLike,
+    features: Any,
+    reader: Any = TFRecordDataset,
+    reader_args: Any = None,
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    capacity: int = 10000,
+) -> dict[str, Any]:
+    """Batches of features, parsed from the examples in files.
+
+    Args:
+        file_pattern: As for `tf.data.experimental.make_batched_features_dataset`, like the arguments not named here.
+        batch_size: As there.
+        features: As there.
+        reader: As there.
+        reader_args: As there.
+        randomize_input: Shuffle the files and the examples.
+        num_epochs: As there.
+        capacity: Examples among which one is drawn.
+
+    Returns:
+        Tensors and sparse tensors by name: each step has the next batch.
+    """
+    dataset = make_batched_features_dataset(
+        file_pattern,
+        batch_size,
+        features,
+        reader=reader,
+        reader_args=reader_args,
+        shuffle=randomize_input,
+        num_epochs=num_epochs,
+        shuffle_buffer_size=capacity,
+    )
+    return dataset.make_one_shot_iterator().get_next()
+
+
 # fmt: off
 __all__ = [
-    "AUTOTUNE", "Counter", "CsvDataset", "Dataset", "FixedLengthRecordDataset", "Iterator", "Optional", "RandomDataset",
-    "Reducer", "SqlDataset", "TFRecordDataset", "TFRecordWriter", "TextLineDataset", "assert_element_shape",
-    "batch_and_drop_remainder", "bucket_by_sequence_length", "choose_from_datasets", "copy_to_device",
-    "dense_to_sparse_batch", "enumerate_dataset", "get_next_as_optional", "get_single_element", "group_by_reducer",
-    "group_by_window", "ignore_errors", "make_batched_features_dataset", "make_csv_dataset",
-    "make_saveable_from_iterator", "map_and_batch", "padded_batch_and_drop_remainder", "parallel_interleave",
-    "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
-    "shuffle_and_repeat", "sliding_window_batch", "sloppy_interleave", "unbatch", "unique",
+    "AUTOTUNE", "CheckpointInputPipelineHook", "Counter", "CsvDataset", "Dataset", "FixedLengthRecordDataset",
+    "Iterator", "Optional", "RandomDataset", "Reducer", "SqlDataset", "TFRecordDataset", "TFRecordWriter",
+    "TextLineDataset", "assert_element_shape", "batch_and_drop_remainder", "bucket_by_sequence_length",
+    "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset", "get_next_as_optional",
+    "get_single_element", "group_by_reducer", "group_by_window", "ignore_errors", "make_batched_features_dataset",
+    "make_csv_dataset", "make_saveable_from_iterator", "map_and_batch", "padded_batch_and_drop_remainder",
+    "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "read_batch_features", "reduce_dataset",
+    "rejection_resample", "sample_from_datasets", "scan", "shuffle_and_repeat", "sliding_window_batch",
+    "sloppy_interleave", "unbatch", "unique",
 ]
 # fmt: on

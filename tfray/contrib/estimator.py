@@ -23,6 +23,7 @@ from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forwa
 from tfray.estimator.heads import Head
 from tfray.estimator.linear import LinearEstimator
 from tfray.estimator.multi_head import MultiHead
+from tfray.estimator.receivers import build_supervised_input_receiver_fn_from_input_fn
 from tfray.estimator.regression_heads import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
 from tfray.formats.files import PathLike
 from tfray.library.layers.losses import Reduction
@@ -40,12 +41,12 @@ from tfray.training.sessions.hooks_stopping import (
 __all__ = [
     "DNNEstimator", "DNNLinearCombinedEstimator", "InMemoryEvaluatorHook", "LinearEstimator", "RNNClassifier",
     "RNNEstimator", "SavedModelEstimator", "TowerOptimizer", "add_metrics", "binary_classification_head",
-    "build_raw_supervised_input_receiver_fn", "call_logit_fn", "clip_gradients_by_norm", "dnn_logit_fn_builder",
-    "export_all_saved_models", "export_saved_model_for_mode", "forward_features", "linear_logit_fn_builder",
-    "logistic_regression_head", "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "multi_class_head",
-    "multi_head", "multi_label_head", "poisson_regression_head", "read_eval_metrics", "regression_head",
-    "replicate_model_fn", "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook",
-    "stop_if_no_increase_hook",
+    "build_raw_supervised_input_receiver_fn", "build_supervised_input_receiver_fn_from_input_fn", "call_logit_fn",
+    "clip_gradients_by_norm", "dnn_logit_fn_builder", "export_all_saved_models", "export_saved_model_for_mode",
+    "forward_features", "linear_logit_fn_builder", "logistic_regression_head", "make_early_stopping_hook",
+    "make_stop_at_checkpoint_step_hook", "multi_class_head", "multi_head", "multi_label_head",
+    "poisson_regression_head", "read_eval_metrics", "regression_head", "replicate_model_fn", "stop_if_higher_hook",
+    "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
 ]
 # fmt: on
 

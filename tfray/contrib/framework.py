@@ -46,6 +46,9 @@ from tfray.library.layers.model_variables import (
     zero_initializer,
 )
 from tfray.library.metrics import confusion
+from tfray.library.variables.initializers import ConvolutionOrthogonal1D as convolutional_orthogonal_1d
+from tfray.library.variables.initializers import ConvolutionOrthogonal2D as convolutional_orthogonal_2d
+from tfray.library.variables.initializers import ConvolutionOrthogonal3D as convolutional_orthogonal_3d
 from tfray.library.variables.initializers import DeltaOrthogonal as convolutional_delta_orthogonal
 from tfray.ops.arrays.array_ops import identity, rank, reshape, shape, size
 from tfray.ops.arrays.broadcast_ops import broadcast_to
@@ -69,6 +72,7 @@ from tfray.programs.internal_names import graph_of_inputs as get_graph_from_inpu
 from tfray.programs.internal_names import unchanged as deprecated
 from tfray.programs.internal_names import unchanged as deprecated_arg_values
 from tfray.programs.internal_names import unchanged as deprecated_args
+from tfray.programs.layer_internals import smart_constant_value
 from tfray.training.checkpoints.assign_from_checkpoint import (
     assign_from_checkpoint,
     assign_from_checkpoint_fn,
@@ -100,18 +104,18 @@ __all__ = [
     "add_model_variable", "arg_scope", "arg_scoped_arguments", "argsort", "assert_global_step",
     "assert_or_get_global_step", "assert_same_float_dtype", "assert_scalar", "assert_scalar_int",
     "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
-    "broadcast_to", "convert_to_tensor_or_sparse_tensor", "convolutional_delta_orthogonal", "create_global_step",
+    "broadcast_to", "convert_to_tensor_or_sparse_tensor", "convolutional_delta_orthogonal",
+    "convolutional_orthogonal_1d", "convolutional_orthogonal_2d", "convolutional_orthogonal_3d", "create_global_step",
     "current_arg_scope", "deprecated", "deprecated_arg_values", "deprecated_args", "filter_variables",
     "get_global_step", "get_graph_from_inputs", "get_local_variables", "get_model_variables", "get_name_scope",
     "get_or_create_global_step", "get_placeholders", "get_trainable_variables", "get_unique_variable",
-    "get_variable_full_name", "get_variables",
-    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope",
-    "init_from_checkpoint", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
-    "list_variables", "load_and_remap_matrix_initializer", "load_checkpoint", "load_embedding_initializer",
-    "load_linear_multiclass_bias_initializer", "load_variable", "load_variable_slot_initializer", "local_variable",
-    "model_variable", "nest", "prepend_name_scope", "print_op", "py_func", "reduce_sum_n",
-    "remove_squeezable_dimensions", "smart_case", "smart_cond", "sort", "strip_name_scope", "variable",
-    "with_same_shape", "with_shape", "zero_initializer",
+    "get_variable_full_name", "get_variables", "get_variables_by_name", "get_variables_by_suffix",
+    "get_variables_to_restore", "global_variable", "has_arg_scope", "init_from_checkpoint", "is_non_decreasing",
+    "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "list_variables", "load_and_remap_matrix_initializer",
+    "load_checkpoint", "load_embedding_initializer", "load_linear_multiclass_bias_initializer", "load_variable",
+    "load_variable_slot_initializer", "local_variable", "model_variable", "nest", "prepend_name_scope", "print_op",
+    "py_func", "reduce_sum_n", "remove_squeezable_dimensions", "smart_case", "smart_cond", "smart_constant_value",
+    "sort", "strip_name_scope", "variable", "with_same_shape", "with_shape", "zero_initializer",
 ]
 # fmt: on
 

@@ -5,11 +5,13 @@ from tfray.library.input.lookup import (
     HasherSpec,
     HashTable,
     IdTableWithHashBuckets,
+    InitializableLookupTableBase,
     KeyValueTensorInitializer,
     LookupInterface,
     MutableHashTable,
     StaticHashTable,
     StrongHashSpec,
+    TableInitializerBase,
     TextFileIdTableInitializer,
     TextFileIndex,
     TextFileInitializer,
@@ -27,11 +29,11 @@ from tfray.library.input.lookup_experimental import DenseHashTable as MutableDen
 
 # fmt: off
 __all__ = [
-    "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "KeyValueTensorInitializer", "LookupInterface",
-    "MutableDenseHashTable", "MutableHashTable", "StaticHashTable", "StrongHashSpec", "TextFileIdTableInitializer",
-    "TextFileIndex", "TextFileInitializer", "TextFileStringTableInitializer", "index_table_from_file",
-    "index_table_from_tensor", "index_to_string", "index_to_string_table_from_file",
-    "index_to_string_table_from_tensor", "string_to_index", "string_to_index_table_from_file",
-    "string_to_index_table_from_tensor",
+    "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "InitializableLookupTableBase",
+    "KeyValueTensorInitializer", "LookupInterface", "MutableDenseHashTable", "MutableHashTable", "StaticHashTable",
+    "StrongHashSpec", "TableInitializerBase", "TextFileIdTableInitializer", "TextFileIndex", "TextFileInitializer",
+    "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor", "index_to_string",
+    "index_to_string_table_from_file", "index_to_string_table_from_tensor", "string_to_index",
+    "string_to_index_table_from_file", "string_to_index_table_from_tensor",
 ]
 # fmt: on

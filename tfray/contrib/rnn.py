@@ -34,7 +34,7 @@ from tfray.library.rnn.rnn_cells import (
     LSTMCell,
     LSTMStateTuple,
 )
-from tfray.library.rnn.rnn_fused import FusedRNNCellAdaptor, LSTMBlockFusedCell, TimeReversedFusedRNN
+from tfray.library.rnn.rnn_fused import FusedRNNCell, FusedRNNCellAdaptor, LSTMBlockFusedCell, TimeReversedFusedRNN
 from tfray.library.rnn.unusual_cells import (
     AttentionCellWrapper,
     Conv1DLSTMCell,
@@ -53,9 +53,9 @@ from tfray.library.rnn.unusual_cells import (
 __all__ = [
     "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "BidirectionalGridLSTMCell", "CompiledWrapper",
     "Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell", "CoupledInputForgetGateLSTMCell",
-    "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "FusedRNNCellAdaptor", "GLSTMCell", "GRUBlockCell",
-    "GRUBlockCellV2", "GRUCell", "GridLSTMCell", "HighwayWrapper", "IndRNNCell", "IndyGRUCell", "IndyLSTMCell",
-    "InputProjectionWrapper", "IntersectionRNNCell", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell",
+    "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "FusedRNNCell", "FusedRNNCellAdaptor", "GLSTMCell",
+    "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "GridLSTMCell", "HighwayWrapper", "IndRNNCell", "IndyGRUCell",
+    "IndyLSTMCell", "InputProjectionWrapper", "IntersectionRNNCell", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell",
     "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell", "NASCell", "OutputProjectionWrapper",
     "PhasedLSTMCell", "RNNCell", "ResidualWrapper", "SRUCell", "TimeFreqLSTMCell", "TimeReversedFusedRNN", "UGRNNCell",
     "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
 import sys
@@ -99,3 +100,18 @@ def frame_of(site: str) -> tuple[str, int, str, str]:
     file, _, line = place.rpartition(":")
     number = int(line) if line.isdecimal() else 0
     return file, number, function, linecache.getline(file, number).strip()
+
+
+def start_of(file: str, line: int, function: str) -> int:
+    """The line on which the innermost function of that name begins that has this line; 1 if there is none."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:  # a file that is not Python, or has changed
+        return 1
+    starts = [1]
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == function:
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first <= line <= (node.end_lineno or first):
+                starts.append(first)
+    return max(starts)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from tfray.framework import dtypes
+from tfray.framework.call_site import start_of
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import topological_order
@@ -198,12 +199,38 @@ def in_order(graph: Any) -> list[Any]:
     return topological_order(ops) if graph.extra(REWIRED, list) else ops
 
 
+class Reference:
+    """Stands for a tensor or variable as a key of dictionaries: two are equal if they stand for the same object."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        """The object."""
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        return self._wrapped is other._wrapped if isinstance(other, Reference) else NotImplemented
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
 class TensorInnerNames:
     """What a tensor has besides its interface."""
 
     __slots__ = ()
 
     _keras_mask: Any  # that a layer of Keras has given to its output
+
+    def experimental_ref(self) -> Reference:
+        """What stands for the tensor as a key of dictionaries. The tensor itself does so here, too."""
+        return Reference(self)
 
     @property
     def _op(self: Any) -> Any:
@@ -230,6 +257,11 @@ class TensorInnerNames:
 
 class OperationInnerNames:
     """What an operation has besides its interface."""
+
+    @property
+    def traceback_with_start_lines(self: Any) -> tuple[tuple[str, int, str, str, int], ...]:
+        """As `traceback`, with the line on which the function begins; 1 outside of functions."""
+        return tuple((*frame, start_of(*frame[:3])) for frame in self.traceback)
 
     @property
     def _id(self: Any) -> int:
@@ -375,6 +407,10 @@ class GraphInnerNames:
 
 class VariableInnerNames:
     """What a variable has besides its interface."""
+
+    def experimental_ref(self) -> Reference:
+        """What stands for the variable as a key of dictionaries. The variable itself does so here, too."""
+        return Reference(self)
 
     @property
     def _shared_name(self: Any) -> str:

@@ -108,6 +108,23 @@ class Model(Trainable, Layer):
     # -- layers and weights ----------------------------------------------------------------------
 
     @property
+    def run_eagerly(self) -> bool:
+        """False: a session runs the graph.
+
+        Raises:
+            ValueError: It is set to True.
+        """
+        return False
+
+    @run_eagerly.setter
+    def run_eagerly(self, value: Any) -> None:
+        if value:
+            raise ValueError(
+                "You can only set `run_eagerly=True` if eager execution is enabled: tfray has none, look at values "
+                "with tf.print or Model.predict"
+            )
+
+    @property
     def layers(self) -> list[Any]:
         """The layers, farthest from the outputs first."""
         if self.inputs and self.__calls:

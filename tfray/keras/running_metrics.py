@@ -18,6 +18,7 @@ from tfray.keras import backend, initializers, losses
 from tfray.library.layers.base_layer import snake_case
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.keras_layer import unique_layer_name
+from tfray.library.layers.layer_history import Unconnected
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -39,7 +40,7 @@ def _recorded(update_state: Callable[..., Any]) -> Callable[..., Any]:
     return recorded
 
 
-class Metric(Described):
+class Metric(Unconnected, Described):
     """A metric that a program may derive its own from.
 
         class Positives(tf.keras.metrics.Metric):
@@ -113,6 +114,8 @@ class Metric(Described):
         self.variables.append(made)
         return made
 
+    add_variable = add_weight
+
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
         """An operation that takes a batch into account. Derived classes define this."""
         raise NotImplementedError("Must be implemented in subclasses.")
@@ -132,6 +135,8 @@ class Metric(Described):
             result = array_ops.identity(self.result())
         get_default_graph().extra("keras_metric_results", dict)[result] = self  # for `add_metric`
         return result
+
+    apply = __call__
 
 
 class Mean(Metric):

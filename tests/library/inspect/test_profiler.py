@@ -240,6 +240,9 @@ def test_time_and_memory_of_steps(capsys, tmp_path):
     quiet = builder(builder.time_and_memory()).with_empty_output().build()
     by_type = profiler.profile_operations(quiet)
     assert next(child.run_count for child in by_type.children if child.name == "Relu") == 2
+    first = profiler.profile_operations(builder(quiet).with_step(1).build())
+    assert next(child.run_count for child in first.children if child.name == "Relu") == 1
+    assert profiler.profile_operations(builder(quiet).with_step(3).build()).total_exec_micros == 0
     assert capsys.readouterr().out == ""
     to_file = builder(quiet).with_file_output(str(tmp_path / "table.txt")).build()
     profiler.profile_name_scope(to_file)

@@ -60,7 +60,5 @@ def test_examples_in_json():
 
 
 def test_names_that_do_not_exist_say_what_to_use():
-    with pytest.raises(AttributeError, match="py_func"):
-        tf.io.decode_proto  # noqa: B018
     with pytest.raises(AttributeError, match="TFRecord"):
         tf.LMDBReader  # noqa: B018

@@ -8,7 +8,15 @@ from typing import Any
 
 from tfray.estimator import inputs
 from tfray.programs.learn.generators import generator_input_fn
-from tfray.training.input.record_batches import read_batch_examples, read_batch_features, read_batch_record_features
+from tfray.training.input.record_batches import (
+    read_batch_examples,
+    read_batch_features,
+    read_batch_record_features,
+    read_keyed_batch_examples,
+    read_keyed_batch_examples_shared_queue,
+    read_keyed_batch_features,
+    read_keyed_batch_features_shared_queue,
+)
 
 __all__ = [
     "extract_pandas_data",
@@ -20,6 +28,10 @@ __all__ = [
     "read_batch_examples",
     "read_batch_features",
     "read_batch_record_features",
+    "read_keyed_batch_examples",
+    "read_keyed_batch_examples_shared_queue",
+    "read_keyed_batch_features",
+    "read_keyed_batch_features_shared_queue",
 ]
 
 

@@ -1,9 +1,13 @@
 """``tf.contrib.learn.utils``: how a model is served and exported."""
 
 from tfray.contrib.session_bundle import gc
-from tfray.programs.learn import estimators, experiment
-from tfray.programs.learn.estimators import InputFnOps, build_default_serving_input_fn, build_parsing_serving_input_fn
+from tfray.programs.learn import experiment, served_inputs
 from tfray.programs.learn.experiment import make_export_strategy
+from tfray.programs.learn.served_inputs import (
+    InputFnOps,
+    build_default_serving_input_fn,
+    build_parsing_serving_input_fn,
+)
 
 __all__ = [
     "InputFnOps",
@@ -13,5 +17,5 @@ __all__ = [
     "make_export_strategy",
 ]
 
-input_fn_utils = estimators
+input_fn_utils = served_inputs
 saved_model_export_utils = experiment

@@ -24,6 +24,7 @@ from tfray.keras.layers.recurrent_cells import (
 )
 from tfray.keras.step_loop import rnn
 from tfray.library.layers.descriptions import told
+from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variables import Variable
@@ -421,6 +422,7 @@ class RNN(TakesStates):
         self.zero_output_for_mask = zero_output_for_mask
         self._kept_states: list[Variable] = []
         self._batch_size: int | None = None
+        self.state_spec: list[InputSpec] | None = None
 
     @property
     def states(self) -> list[Any]:
@@ -432,6 +434,8 @@ class RNN(TakesStates):
         first = _first_shape(input_shape).as_list()
         self._batch_size = first[1 if self.time_major else 0]
         build_cell(self, self.cell, _map_shapes(self._step_shape, input_shape), self._constant_shapes)
+        sizes = [TensorShape(size).as_list() for size in nest.flatten(self.cell.state_size)]
+        self.state_spec = [InputSpec(shape=[None, *size]) for size in sizes]
         if self.stateful:
             self.reset_states()
         self.built = True

@@ -219,6 +219,10 @@ class ProfileOptionBuilder:
         """Accepted for TensorFlow 1 programs: totals count everything."""
         return self._with(account_displayed_op_only=is_true)
 
+    def with_step(self, step: int) -> ProfileOptionBuilder:
+        """Profile the step that `Profiler.add_step` knows by this number; all of them with -1."""
+        return self._with(step=step)
+
     def with_empty_output(self) -> ProfileOptionBuilder:
         """Print nothing."""
         return self._with(output="none")
@@ -273,11 +277,11 @@ class Profiler:
 
     def __init__(self, graph: Graph | None = None, op_log: object = None) -> None:
         self._graph = graph or get_default_graph()
-        self._steps: dict[int, RunMetadata] = {}
+        self._steps: dict[int, list[RunMetadata]] = {}
 
     def add_step(self, step: int, run_meta: RunMetadata) -> None:
-        """Add what a step recorded."""
-        self._steps[step] = run_meta
+        """Add what a step recorded. What is added for the same number is taken together."""
+        self._steps.setdefault(step, []).append(run_meta)
 
     def profile_operations(self, options: Mapping[str, Any]) -> ProfileNode:
         """By type of operation."""
@@ -291,8 +295,10 @@ class Profiler:
     profile_python = profile_operations
 
     def _profile(self, options: Mapping[str, Any], by_type: bool) -> ProfileNode:
-        root = _collect(self._graph, list(self._steps.values()), by_type, options)
-        _write(root, options, next(reversed(self._steps.values()), None))
+        chosen = int(options.get("step", -1))
+        steps = [each for number, added in self._steps.items() if chosen in (-1, number) for each in added]
+        root = _collect(self._graph, steps, by_type, options)
+        _write(root, options, steps[-1] if steps else None)
         return root
 
 

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.traversal import reachable_backward
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.layers.input_spec import fitting_weights
+from tfray.library.variables.kept_session import get_session
 
 
 class Tracker:
     """Tells checkpoints of objects what it holds by names that a program gives."""
 
     _checkpoint_dependencies: Any
+
+    def _layers_within(self) -> list[Any]:
+        return []
+
+    @property
+    def submodules(self) -> tuple[Any, ...]:
+        """All layers within, and those within these: each once, what is nearer first."""
+        found: dict[Any, None] = {}
+        waiting = self._layers_within()
+        while waiting:
+            found.update(dict.fromkeys(waiting))
+            inner = [each for layer in waiting for each in layer._layers_within()]
+            waiting = [each for each in dict.fromkeys(inner) if each not in found and each is not self]
+        return tuple(found)
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         """Let checkpoints have a layer, variable or other object under this name, whatever attribute holds it.
@@ -32,6 +50,79 @@ class Tracker:
             raise ValueError(f"Called Trackable._track_trackable() with name='{name}', but a Trackable has that name.")
         self._checkpoint_dependencies = list({**known, name: trackable}.items())
         return trackable
+
+
+class Unconnected(Tracker):
+    """The members of a layer that has no inputs, outputs and losses: such are metrics in TensorFlow."""
+
+    name: str
+    variables: list[Any]
+    updates: list[Any]
+    built: bool = True
+    trainable: bool = True
+    dynamic: ClassVar[bool] = False
+    activity_regularizer: Any = None
+    input_spec: Any = None
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """None: no optimizer changes what a metric keeps."""
+        return []
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """All variables."""
+        return self.variables
+
+    trainable_weights, non_trainable_weights = trainable_variables, non_trainable_variables
+
+    @property
+    def losses(self) -> list[Any]:
+        """None."""
+        return []
+
+    metrics = inbound_nodes = outbound_nodes = losses
+
+    @property
+    def input(self) -> Any:
+        """A metric has none: an AttributeError."""
+        raise AttributeError(f"Layer {self.name} is not connected: a metric has no inputs and outputs of its own")
+
+    output = input_shape = output_shape = input_mask = output_mask = input
+
+    def add_update(self, updates: object, inputs: object = None) -> None:
+        """Add an operation, or a list of them, to `updates`."""
+        self.updates = [*self.updates, *(updates if isinstance(updates, (list, tuple)) else [updates])]
+
+    def get_updates_for(self, inputs: object) -> list[Any]:
+        """The operations in `updates`: they belong to no input."""
+        return list(self.updates)
+
+    def get_losses_for(self, inputs: object) -> list[Any]:
+        """None."""
+        return []
+
+    def compute_mask(self, inputs: object, mask: object = None) -> Any:
+        """The mask of the inputs."""
+        return mask
+
+    def build(self, input_shape: object) -> None:
+        """Nothing: a metric makes its variables when it is made, or at its first update."""
+        self.built = True
+
+    def count_params(self) -> int:
+        """How many numbers all variables have."""
+        return sum(math.prod(variable.shape.as_list()) for variable in self.variables)
+
+    def get_weights(self) -> list[Any]:
+        """The values of all variables, arrays."""
+        values: list[Any] = get_session().run(self.variables) if self.variables else []
+        return values
+
+    def set_weights(self, weights: Sequence[TensorLike]) -> None:
+        """Set all variables, in the order of `get_weights`. Raises `ValueError` where arrays do not fit them."""
+        for variable, value in fitting_weights(self.variables, weights, self.name):
+            variable.load(value, get_session())
 
 
 def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:

@@ -27,6 +27,23 @@ from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.sparse.sparse_ops import sparse_placeholder
 from tfray.ops.strings.parsing_ops import FixedLenFeature
 
+__all__ = [
+    "bucketized_column",
+    "create_feature_spec_for_parsing",
+    "crossed_column",
+    "embedding_column",
+    "make_place_holder_tensors_for_base_features",
+    "one_hot_column",
+    "real_valued_column",
+    "scattered_embedding_column",
+    "shared_embedding_columns",
+    "sparse_column_with_hash_bucket",
+    "sparse_column_with_integerized_feature",
+    "sparse_column_with_keys",
+    "sparse_column_with_vocabulary_file",
+    "weighted_sparse_column",
+]
+
 _Column = TypeVar("_Column", bound=FeatureColumn)
 
 
@@ -42,6 +59,11 @@ class _Older:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"columns do not change: {name!r} cannot be set")
+
+
+def is_older(column: object) -> bool:
+    """Whether a column is one of ``tf.contrib.layers``, not of `tf.feature_column`."""
+    return isinstance(column, _Older)
 
 
 def _in_lists(spec: dict[str, Any]) -> dict[str, Any]:

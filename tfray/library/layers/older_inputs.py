@@ -19,13 +19,19 @@ from tfray.library.layers.feature_column_base import (
     check_batch_sizes,
     normalized_columns,
 )
+from tfray.library.layers.older_columns import real_valued_column
 from tfray.library.variables.initializers import Zeros
 from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import embedding_bag_ops, nn_ops
 from tfray.ops.sparse import sparse_layout_ops
-from tfray.ops.strings.parsing_ops import parse_example
+from tfray.ops.strings.parsing_ops import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    parse_example,
+    parse_single_sequence_example,
+)
 
 _CLASSES: Final[Mapping[Any, str]] = {
     dense_columns.BucketizedColumn: "_Bucketized",
@@ -116,6 +122,73 @@ def parse_feature_columns_from_examples(
     columns = normalized_columns(feature_columns)
     features = parse_example(serialized, make_parse_example_spec(columns), name, example_names)
     return {**features, **transform_features(features, columns)}
+
+
+def parse_feature_columns_from_sequence_examples(
+    serialized: TensorLike,
+    context_feature_columns: Iterable[FeatureColumn] | None,
+    sequence_feature_columns: Iterable[FeatureColumn] | None,
+    name: str | None = None,
+    example_name: TensorLike | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parse the features of columns from one sequence.
+
+    Args:
+        serialized: A `tf.train.SequenceExample` message as bytes, a scalar.
+        context_feature_columns: Columns of features of the whole sequence.
+        sequence_feature_columns: Columns of features of each step. Those with a default value may be missing.
+        name: Name of the operation.
+        example_name: A name for error messages, a scalar.
+
+    Returns:
+        Features of the whole and of the steps, by name, as of `tf.parse_single_sequence_example`.
+
+    Raises:
+        ValueError: `serialized` is no scalar, or two columns are the same.
+    """
+    context, steps = list(context_feature_columns or ()), list(sequence_feature_columns or ())
+    for columns in (context, steps):
+        check_feature_columns(columns)
+    spec = {
+        key: FixedLenSequenceFeature(feature.shape, feature.dtype, feature.default_value is not None)
+        if isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature))
+        else feature
+        for key, feature in make_parse_example_spec(steps).items()
+    }
+    example = array_ops.reshape(serialized, [])
+    return parse_single_sequence_example(example, make_parse_example_spec(context), spec, example_name, name)
+
+
+def check_feature_columns(feature_columns: Iterable[FeatureColumn]) -> None:
+    """Refuse columns of which two are the same, and a dictionary of columns. Raises `ValueError`."""
+    if isinstance(feature_columns, dict):
+        raise ValueError("Expected feature_columns to be iterable, found dict.")
+    seen: set[Any] = set()
+    for column in feature_columns:
+        if column in seen:
+            raise ValueError(
+                f"Duplicate feature column key found for column: {column.name}. This usually means that the column is "
+                "almost identical to another column, and one must be discarded."
+            )
+        seen.add(column)
+
+
+def infer_real_valued_columns(features: Tensor | SparseTensor | Mapping[str, Tensor | SparseTensor]) -> list[Any]:
+    """Columns for tensors of numbers, ``[batch, ...]``: one for a tensor, or one for each by its name.
+
+    Raises:
+        ValueError: A tensor is sparse, or has no numbers.
+    """
+    found = []
+    for name, tensor in (features if isinstance(features, Mapping) else {"": features}).items():
+        if isinstance(tensor, SparseTensor) or not (tensor.dtype.is_integer or tensor.dtype.is_floating):
+            what = "SparseTensor is" if isinstance(tensor, SparseTensor) else "Non integer or non floating types are"
+            raise ValueError(
+                f"{what} not supported for auto detection. Please define corresponding FeatureColumn for tensor "
+                f"{name} {tensor}."
+            )
+        found.append(real_valued_column(name, tensor.shape[1:].num_elements() or 1, dtype=tensor.dtype))
+    return found
 
 
 def input_from_feature_columns(

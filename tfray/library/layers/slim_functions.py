@@ -19,6 +19,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
+from tfray.gradients import custom_gradient
 from tfray.gradients import recompute_grad as computed_again
 from tfray.library.layers import core_layers
 from tfray.library.layers.arg_scope import add_arg_scope, arg_scope, current_arg_scope
@@ -696,3 +697,13 @@ def legacy_fully_connected(
 
 legacy_linear = legacy_fully_connected
 legacy_relu = functools.partial(legacy_fully_connected, activation_fn=activation_ops.relu)
+
+
+@custom_gradient
+def scale_gradient(inputs: Tensor, gradient_multiplier: Tensor) -> Any:
+    """`inputs`, whose gradient is scaled by `gradient_multiplier`, a scalar without a gradient.
+
+    Returns:
+        The same values, shape and dtype.
+    """
+    return array_ops.identity(inputs), lambda d_outputs: (d_outputs * gradient_multiplier, None)

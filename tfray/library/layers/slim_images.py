@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.gradients import custom_gradient
@@ -15,7 +15,7 @@ from tfray.library.layers.base_layer import Layer, apply_layer
 from tfray.library.layers.convolution_layers import ConvolutionLayer, layout_of
 from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.model_variables import model_variable
-from tfray.library.layers.slim_layers import GLOROT, Normalizer, VariablesCollections, convolve
+from tfray.library.layers.slim_layers import GLOROT, Normalizer, VariablesCollections, collect, convolve
 from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -232,3 +232,64 @@ def gdn(
     The other arguments are those of `GDN`; with `reuse` the variables are those of an earlier layer of that name.
     """
     return apply_layer(GDN, **locals())
+
+
+@add_arg_scope
+def images_to_sequence(
+    inputs: TensorLike,
+    data_format: str = "NHWC",
+    outputs_collections: CollectionNames | None = None,
+    scope: str | None = None,
+) -> Tensor:
+    """The columns of images as the steps of sequences: each row of each image is one.
+
+    Args:
+        inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`; width and channels are known.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        outputs_collections: Collections for the outputs.
+        scope: Name scope of the operations.
+
+    Returns:
+        Shape ``[width, batch * height, channels]``.
+
+    Raises:
+        ValueError: `data_format` is neither.
+    """
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError("data_format has to be either NCHW or NHWC.")
+    with get_default_graph().name_scope(scope or "ImagesToSequence"):
+        images = convert_to_tensor(inputs)
+        if data_format == "NCHW":
+            images = array_ops.transpose(images, [0, 2, 3, 1])
+        sizes = array_ops.shape(images)
+        width, depth = int(images.shape[2]), int(images.shape[3])
+        columns = array_ops.transpose(images, [2, 0, 1, 3])
+        return collect(outputs_collections, array_ops.reshape(columns, [width, sizes[0] * sizes[1], depth]))
+
+
+@add_arg_scope
+def sequence_to_images(
+    inputs: TensorLike,
+    height: int,
+    output_data_format: str = "channels_last",
+    outputs_collections: CollectionNames | None = None,
+    scope: str | None = None,
+) -> Tensor:
+    """What `images_to_sequence` does, undone.
+
+    Args:
+        inputs: Shape ``[width, batch * height, channels]``; width and channels are known.
+        height: Height of the images.
+        output_data_format: ``"channels_last"`` or ``"channels_first"``.
+        outputs_collections: Collections for the outputs.
+        scope: Name scope of the operations.
+
+    Returns:
+        Shape ``[batch, height, width, channels]``, or ``[batch, channels, height, width]``.
+    """
+    with get_default_graph().name_scope(scope or "SequenceToImages"):
+        steps = convert_to_tensor(inputs)
+        width, rows, depth = int(steps.shape[0]), steps.shape.as_list()[1], int(steps.shape[2])
+        apart = array_ops.reshape(steps, [width, -1 if rows is None else rows // height, height, depth])
+        order = [1, 3, 2, 0] if output_data_format == "channels_first" else [1, 2, 0, 3]
+        return collect(outputs_collections, array_ops.transpose(apart, order))

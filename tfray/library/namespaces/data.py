@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfray.library.input import data_experimental as experimental
 from tfray.library.input.dataset_files import (
     ArrowDataset,
     FixedLengthRecordDataset,
@@ -45,7 +44,7 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
 # fmt: off
 __all__ = [
     "AUTOTUNE", "ArrowDataset", "Dataset", "DatasetSpec", "FixedLengthRecordDataset", "Iterator", "Options",
-    "ParquetDataset", "TFRecordDataset", "TextLineDataset", "experimental", "get_output_classes", "get_output_shapes",
+    "ParquetDataset", "TFRecordDataset", "TextLineDataset", "get_output_classes", "get_output_shapes",
     "get_output_types", "make_initializable_iterator", "make_one_shot_iterator",
 ]
 # fmt: on

@@ -7,6 +7,7 @@ from typing import Any
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.formats.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator
 from tfray.library.input.filenames import match_filenames_once
+from tfray.library.input.message_fields import decode_proto, encode_proto
 from tfray.library.input.queues import PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from tfray.library.namespaces.image import (
     decode_and_crop_jpeg,
@@ -61,11 +62,10 @@ __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "PaddingFIFOQueue", "PriorityQueue", "QueueBase",
     "RandomShuffleQueue", "SparseFeature", "TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter",
     "VarLenFeature", "decode_and_crop_jpeg", "decode_base64", "decode_bmp", "decode_compressed", "decode_csv",
-    "decode_gif", "decode_image", "decode_jpeg", "decode_json_example", "decode_png", "decode_raw",
-    "deserialize_many_sparse", "encode_base64", "encode_jpeg", "extract_jpeg_shape", "gfile", "is_jpeg",
+    "decode_gif", "decode_image", "decode_jpeg", "decode_json_example", "decode_png", "decode_proto", "decode_raw",
+    "deserialize_many_sparse", "encode_base64", "encode_jpeg", "encode_proto", "extract_jpeg_shape", "gfile", "is_jpeg",
     "make_ndarray", "make_tensor_proto", "match_filenames_once", "matching_files", "parse_example",
     "parse_sequence_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "read_file",
-    "serialize_many_sparse", "serialize_sparse", "serialize_tensor", "tf_record_iterator", "write_file",
-    "write_graph",
+    "serialize_many_sparse", "serialize_sparse", "serialize_tensor", "tf_record_iterator", "write_file", "write_graph",
 ]
 # fmt: on

@@ -15,14 +15,15 @@ from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.variables.variable_scope import get_variable
+from tfray.library.rnn.rnn_cell_base import RNNCell
+from tfray.library.variables.variable_scope import ScopeLike, get_variable
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.broadcast_ops import fill, where, zeros_like
 from tfray.ops.arrays.construction_ops import one_hot, range_, sequence_mask
-from tfray.ops.arrays.gather_ops import gather
-from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.gather_ops import gather, gather_nd
+from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import reverse, tile
-from tfray.ops.arrays.shape_ops import expand_dims, reshape, shape, to_int32, transpose
+from tfray.ops.arrays.shape_ops import expand_dims, reshape, shape, squeeze, to_int32, transpose
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.control.functional_ops import scan
 from tfray.ops.math.arithmetic_ops import maximum
@@ -253,3 +254,72 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
     for pointer in reversed(pointers):
         tags.append(int(pointer[tags[-1]]))
     return tags[::-1], best.max()
+
+
+# -- steps, as cells of recurrent networks --------------------------------------------------------------
+
+
+class _OfTags(RNNCell):
+    """A step over the scores of tags: inputs and state are ``[batch, tags]``.
+
+    Args:
+        transition_params: ``[tags, tags]``, a float dtype.
+    """
+
+    def __init__(self, transition_params: TensorLike | Variable) -> None:
+        super().__init__()
+        transitions = convert_to_tensor(transition_params)
+        self._transitions, self._tags = expand_dims(transitions, 0), transitions.shape.as_list()[0]
+
+    @property
+    def state_size(self) -> Any:
+        return self._tags
+
+    @property
+    def output_size(self) -> Any:
+        return self._tags
+
+    def _sums(self, state: Tensor) -> Tensor:
+        """The scores so far with each transition, ``[batch, tags, tags]``."""
+        return expand_dims(state, 2) + self._transitions
+
+
+class CrfForwardRnnCell(_OfTags):
+    """A step forward: the logarithm of the sum over all sequences that end with each tag, as output and state."""
+
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: ScopeLike | None = None) -> tuple[Any, Any]:
+        alphas = convert_to_tensor(inputs) + reduce_logsumexp(self._sums(convert_to_tensor(state)), [1])
+        return alphas, alphas
+
+
+class CrfDecodeForwardRnnCell(_OfTags):
+    """A step forward to the best sequence: the tag before each tag, int32, as output, and the best scores as state."""
+
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: ScopeLike | None = None) -> tuple[Any, Any]:
+        sums = self._sums(convert_to_tensor(state))
+        return to_int32(argmax(sums, 1)), convert_to_tensor(inputs) + reduce_max(sums, [1])
+
+
+class CrfDecodeBackwardRnnCell(RNNCell):
+    """A step back along the best sequence: from what `CrfDecodeForwardRnnCell` gives, the tag ``[batch, 1]``.
+
+    Args:
+        num_tags: How many tags there are.
+    """
+
+    def __init__(self, num_tags: int) -> None:
+        super().__init__()
+        self._num_tags = num_tags
+
+    @property
+    def state_size(self) -> Any:
+        return 1
+
+    @property
+    def output_size(self) -> Any:
+        return 1
+
+    def __call__(self, inputs: TensorLike, state: TensorLike, scope: ScopeLike | None = None) -> tuple[Any, Any]:
+        places = stack([range_(shape(inputs)[0]), squeeze(state, [1])], 1)
+        tags = expand_dims(gather_nd(inputs, places), -1)
+        return tags, tags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,32 @@ from tfray.library.rnn.rnn_cells import LSTMBlockCell, LSTMStateTuple
 from tfray.library.variables.variable_scope import ScopeLike
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
+
+
+class FusedRNNCell(ABC):
+    """What is called with a whole sequence, ``[steps, batch, size]``, as a cell is with one step."""
+
+    @abstractmethod
+    def __call__(
+        self,
+        inputs: Tensor | Sequence[TensorLike],
+        initial_state: Structure = None,
+        dtype: DTypeLike | None = None,
+        sequence_length: TensorLike | None = None,
+        scope: ScopeLike | None = None,
+    ) -> tuple[Any, Any]:
+        """Outputs and last state.
+
+        Args:
+            inputs: The steps, ``[steps, batch, size]``, or a list of them.
+            initial_state: The first state; zeros when None.
+            dtype: Dtype of the state and the outputs; needed without a first state.
+            sequence_length: Lengths of the sequences, integers ``[batch]``; all steps count when None.
+            scope: Variable scope.
+
+        Returns:
+            The outputs in the form of `inputs`, and the last state.
+        """
 
 
 class LSTMBlockFusedCell:
@@ -79,7 +106,7 @@ def _stacked(inputs: TensorLike) -> Tensor:
     return array_ops.stack(list(inputs)) if isinstance(inputs, (list, tuple)) else convert_to_tensor(inputs)
 
 
-class FusedRNNCellAdaptor:
+class FusedRNNCellAdaptor(FusedRNNCell):
     """A cell that is called with a whole sequence.
 
     Args:
@@ -110,7 +137,7 @@ class FusedRNNCellAdaptor:
         return outputs if as_list else nest.map_structure(lambda *parts: array_ops.stack(list(parts)), *outputs), state
 
 
-class TimeReversedFusedRNN:
+class TimeReversedFusedRNN(FusedRNNCell):
     """Runs a network over sequences from their ends to their beginnings.
 
     Args:

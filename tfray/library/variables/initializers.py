@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant
+from tfray.ops.math import linalg_ops
 from tfray.ops.random import random_ops
 
 Number = float | Tensor | np.ndarray[Any, Any]
@@ -364,6 +366,82 @@ class DeltaOrthogonal(Initializer):
         matrix = random_ops.random_orthogonal(outputs, outputs, dtype, self.seed)[:inputs] * self.gain
         around = [[(size - 1) // 2, size // 2] for size in sizes]
         return array_ops.pad(array_ops.reshape(matrix, [*[1] * len(sizes), inputs, outputs]), [*around, [0, 0], [0, 0]])
+
+
+class ConvolutionOrthogonal(Initializer):
+    """Filters of convolutions that keep the norm of what is padded in circles, times `gain`.
+
+    The shape is ``[size, ..., inputs, outputs]`` with one to three equal sizes, and no more inputs than outputs.
+
+    References:
+        Xiao et al., "Dynamical Isometry and a Mean Field Theory of CNNs", 2018, algorithm 1.
+    """
+
+    _rank = 0
+    """How many sizes the shape has."""
+
+    @checked
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
+        super().__init__(_floating(dtype))
+        self.gain = gain
+        self.seed = seed
+
+    def values(
+        self, shape: list[int], dtype: DType, full_shape: list[int], partition_info: PartitionInfo | None
+    ) -> Tensor:
+        *sizes, inputs, outputs = shape
+        if len(sizes) != self._rank:
+            named = ("three", "four", "five")[self._rank - 1]
+            raise ValueError(f"The tensor to initialize must be {named}-dimensional, not {shape}")
+        if inputs > outputs:
+            raise ValueError(f"In_filters cannot be greater than out_filters: the shape is {shape}")
+        if len(set(sizes)) > 1:
+            raise ValueError(f"Kernel sizes must be equal: the shape is {shape}")
+        seeds = itertools.repeat(None) if self.seed is None else itertools.count(self.seed)
+        orthogonal = random_ops.random_orthogonal(outputs, outputs, dtype, next(seeds))[:inputs]
+        parts = {(0,) * self._rank: orthogonal}
+        for _ in range(sizes[0] - 1):
+            parts = self._longer(parts, outputs, dtype, seeds)
+        in_order = array_ops.stack([parts[place] for place in itertools.product(*map(range, sizes))])
+        return array_ops.reshape(in_order, shape) * self.gain
+
+    def _longer(
+        self, parts: dict[tuple[int, ...], Tensor], size: int, dtype: DType, seeds: Iterator[int | None]
+    ) -> dict[tuple[int, ...], Tensor]:
+        """A convolution and one of size 2 after it, which is made of a random projection along each axis."""
+        halves = []
+        for _ in range(self._rank):
+            matrix = random_ops.random_orthogonal(size, size, dtype, next(seeds))
+            chosen = array_ops.cast(random_ops.random_normal([size], seed=next(seeds)) > 0, dtype)
+            projection = linalg_ops.matmul(matrix * chosen, matrix, transpose_b=True)
+            halves.append((projection, constant(np.eye(size), dtype) - projection))
+        found: dict[tuple[int, ...], Tensor] = {}
+        for place, part in parts.items():
+            for step in itertools.product((0, 1), repeat=self._rank):
+                product = part
+                for half, which in zip(halves, step, strict=True):
+                    product = linalg_ops.matmul(product, half[which])
+                there = tuple(map(sum, zip(place, step, strict=True)))
+                found[there] = found[there] + product if there in found else product
+        return found
+
+
+class ConvolutionOrthogonal1D(ConvolutionOrthogonal):
+    """`ConvolutionOrthogonal` of sequences."""
+
+    _rank = 1
+
+
+class ConvolutionOrthogonal2D(ConvolutionOrthogonal):
+    """`ConvolutionOrthogonal` of images."""
+
+    _rank = 2
+
+
+class ConvolutionOrthogonal3D(ConvolutionOrthogonal):
+    """`ConvolutionOrthogonal` of volumes."""
+
+    _rank = 3
 
 
 class Identity(Initializer):

@@ -15,24 +15,22 @@ from tfray.estimator import canned, dnn, dnn_linear_combined, estimator, extende
 from tfray.estimator.estimator import InputFn
 from tfray.estimator.input_functions import can_end
 from tfray.estimator.inputs import numpy_input_fn
-from tfray.estimator.receivers import (
-    ServingInputReceiver,
-    build_parsing_serving_input_receiver_fn,
-    build_raw_serving_input_receiver_fn,
-)
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.feature_column_base import FeatureColumn
 from tfray.library.layers.losses import Reduction
-from tfray.library.layers.older_columns import real_valued_column
+from tfray.library.layers.older_inputs import infer_real_valued_columns
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.ops.arrays.shape_ops import squeeze
 from tfray.ops.nn.activation_ops import relu
 from tfray.programs.learn.interfaces import Evaluable, Trainable
+from tfray.programs.learn.learn_keys import MetricKey
 from tfray.programs.learn.metrics import metric_ops
+from tfray.programs.learn.served_inputs import received, served_outputs
 from tfray.training.optimizers.optimizer import Optimizer
 from tfray.training.sessions.session_run_hook import SessionRunContext, SessionRunHook, SessionRunValues
 
@@ -52,7 +50,7 @@ class ModelFnOps(NamedTuple):
         loss: A scalar.
         train_op: The training step.
         eval_metric_ops: Metrics by name.
-        output_alternatives: Not used.
+        output_alternatives: What a saved model offers: kind of problem and outputs, by names of heads.
         training_chief_hooks: Hooks of the chief.
         training_hooks: Hooks of training.
         scaffold: A `tf.train.Scaffold`.
@@ -180,7 +178,9 @@ class Learner(Evaluable, Trainable):
                     self._named_for_metrics(predictions, labels),
                 ),
             )
-        return _with_older_names(judged.evaluate(batches, steps, hooks, checkpoint_path, name))
+        found = judged.evaluate(batches, steps, hooks, checkpoint_path, name)
+        loss = found.pop(_LOSS, None)
+        return _with_older_names(found) if loss is None else {**found, MetricKey.LOSS: loss}
 
     def predict(
         self,
@@ -237,7 +237,7 @@ class Learner(Evaluable, Trainable):
         """Write a saved model; see `tf.estimator.Estimator.export_savedmodel`."""
         for name in ("default_output_alternative_key", "exports_to_keep"):
             options.pop(name, None)
-        return self._estimator.export_savedmodel(export_dir_base, lambda: _received(serving_input_fn()), **options)
+        return self._estimator.export_savedmodel(export_dir_base, lambda: received(serving_input_fn()), **options)
 
 
 _OLDER_NAMES: Final = {
@@ -250,6 +250,10 @@ _OLDER_NAMES: Final = {
     "recall/positive_threshold_0.500000_mean": "recall",
 }
 """Names of metrics in ``tf.contrib.learn``, with those in ``tf.estimator`` of the same values."""
+
+
+_LOSS: Final = "contrib_learn_loss"
+"""What the loss that a model function itself measures is called in between: ``tf.estimator`` has its own ``loss``."""
 
 
 def _with_older_names(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,42 +271,6 @@ class _OneBatch(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if self._is_all:
             run_context.request_stop()
-
-
-def _received(served: Any) -> Any:
-    if not isinstance(served, InputFnOps):
-        return served
-    return ServingInputReceiver(served.features, served.default_inputs)
-
-
-class InputFnOps(NamedTuple):
-    """What a function for serving returns: features, labels (mostly None), and the tensors that are fed, by name."""
-
-    features: Any
-    labels: Any
-    default_inputs: Any
-
-
-def build_parsing_serving_input_fn(
-    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
-) -> Callable[[], InputFnOps]:
-    """As `tf.estimator.export.build_parsing_serving_input_receiver_fn`, giving an `InputFnOps`."""
-    return _serving(build_parsing_serving_input_receiver_fn(feature_spec, default_batch_size))
-
-
-def build_default_serving_input_fn(
-    features: Mapping[str, Any], default_batch_size: int | None = None
-) -> Callable[[], InputFnOps]:
-    """As `tf.estimator.export.build_raw_serving_input_receiver_fn`, giving an `InputFnOps`."""
-    return _serving(build_raw_serving_input_receiver_fn(features, default_batch_size))
-
-
-def _serving(receive: Callable[[], ServingInputReceiver]) -> Callable[[], InputFnOps]:
-    def serving_input_fn() -> InputFnOps:
-        receiver = receive()
-        return InputFnOps(receiver.features, None, receiver.receiver_tensors)
-
-    return serving_input_fn
 
 
 def _by_name(input_fn: InputFn | None) -> InputFn | None:
@@ -367,18 +335,33 @@ class Estimator(Learner):
                 features, labels = feature_engineering_fn(features, labels)
             self._last_input = features, labels
             known = {"mode": mode, "params": params, "config": config, "model_dir": config.model_dir}
-            return _as_spec(mode, model_fn(features, labels, **{name: known[name] for name in known if name in taken}))
+            made = model_fn(features, labels, **{name: known[name] for name in known if name in taken})
+            return _as_spec(mode, made, self._serves)
 
         super().__init__(estimator.Estimator(spec_fn, model_dir, config, params if params is not None else {}))
 
+    _serves: Callable[[ModelFnOps], Any] | None = None
+    """While a saved model is written: makes of what the model function returned the outputs that the model offers."""
 
-def _as_spec(mode: str, made: Any) -> EstimatorSpec:
+    def export_savedmodel(self, export_dir_base: str, serving_input_fn: Any, **options: Any) -> Any:
+        """As of all estimators here; of several heads ``default_output_alternative_key`` names the default one."""
+        default = options.get("default_output_alternative_key")
+        self._serves = lambda ops: served_outputs(ops.output_alternatives, default) if ops.output_alternatives else None
+        try:
+            return super().export_savedmodel(export_dir_base, serving_input_fn, **options)
+        finally:
+            self._serves = None
+
+
+def _as_spec(mode: str, made: Any, serves: Callable[[ModelFnOps], Any] | None = None) -> EstimatorSpec:
     if isinstance(made, EstimatorSpec):
         return made
     ops = made if isinstance(made, ModelFnOps) else ModelFnOps(mode, *made)
     predictions = {_WHOLE: ops.predictions} if isinstance(ops.predictions, Tensor) else ops.predictions
+    metrics = {_LOSS if name == MetricKey.LOSS else name: each for name, each in (ops.eval_metric_ops or {}).items()}
     chosen = {
-        "eval_metric_ops": ops.eval_metric_ops,
+        "eval_metric_ops": metrics or None,
+        "export_outputs": None if serves is None else serves(ops),
         "training_chief_hooks": ops.training_chief_hooks,
         "training_hooks": ops.training_hooks,
         "scaffold": ops.scaffold,
@@ -748,14 +731,12 @@ class SKCompat:
 def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
     """Columns for arrays of numbers: one for an array ``[examples, numbers]``, or one for each by its name."""
     named = x if isinstance(x, Mapping) else {_WHOLE: x}
-    return [real_valued_column(name, int(np.prod(np.shape(each)[1:]))) for name, each in sorted(named.items())]
+    with Graph().as_default():
+        return infer_real_valued_columns({name: convert_to_tensor(_as_numbers(each)) for name, each in named.items()})
 
 
 def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:
     """Columns for the features that a function makes."""
     with Graph().as_default():
         features, _ = input_fn()
-        named = features if isinstance(features, Mapping) else {_WHOLE: features}
-        return [
-            real_valued_column(name, int(each.shape[1:].num_elements() or 1)) for name, each in sorted(named.items())
-        ]
+        return infer_real_valued_columns(features)

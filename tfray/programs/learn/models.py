@@ -24,6 +24,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.math.search_ops import argmax
 from tfray.ops.nn.cross_entropy_ops import softmax
 from tfray.programs.learn.estimators import Estimator, Learner, ModelFnOps
+from tfray.programs.learn.learn_keys import ProblemType
 from tfray.training.optimizers.momentum import MomentumOptimizer
 from tfray.training.sessions.optimize_loss import OPTIMIZER_SUMMARIES, optimize_loss
 
@@ -91,15 +92,6 @@ class KMeansClustering(Learner):
 
 def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
     return {_NAMES.get(name, name): value for name, value in values.items()}
-
-
-class ProblemType:
-    """What a model is to find."""
-
-    UNSPECIFIED: Final = 0
-    CLASSIFICATION: Final = 1
-    LINEAR_REGRESSION: Final = 2
-    LOGISTIC_REGRESSION: Final = 3
 
 
 class PredictionType:

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["accuracy_score", "mean_squared_error", "train_test_split"]
+__all__ = ["NotFittedError", "accuracy_score", "mean_squared_error", "train_test_split"]
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An estimator is asked for what only training gives."""
 
 
 def accuracy_score(y_true: Any, y_pred: Any) -> float:

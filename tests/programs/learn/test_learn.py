@@ -9,7 +9,6 @@ import pytest
 
 import tfray as tf
 from tfray.contrib import layers, learn
-from tfray.programs.learn import estimators as learn_estimators
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(100, 4))
@@ -251,7 +250,7 @@ def test_functions_for_serving_by_their_older_names(tmp_path, kind):
     serving = {
         "own": _serve,
         "parsing": learn.build_parsing_serving_input_fn({"x": tf.FixedLenFeature([], tf.float32)}),
-        "default": learn_estimators.build_default_serving_input_fn({"x": tf.placeholder(tf.float32, [None])}),
+        "default": learn.utils.build_default_serving_input_fn({"x": tf.placeholder(tf.float32, [None])}),
     }[kind]
     path = os.fsdecode(estimator.export_savedmodel(str(tmp_path / "export"), serving))
     example = tf.train.Example()
