@@ -674,7 +674,9 @@ class _Splitter:
             site=origin.site,
         )
         self.placement[made] = device
-        if device == self._roles.replica and origin.device:
+        if device == self._roles.replica and origin.name in self.requests:
+            self.requests[made.name] = self.requests[origin.name]
+        elif device == self._roles.replica and origin.device and origin.graph is not self.graph:
             spec = DeviceSpec.from_string(origin.device)
             if spec.device_type is not None:
                 self.requests[made.name] = spec.replace(job=None, replica=None, task=None).to_string()

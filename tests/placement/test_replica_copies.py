@@ -9,6 +9,7 @@ import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.ops.system.replica_ops import replica_reduce
 from tfray.placement.contributions import ReplicaOptions
+from tfray.placement.own_devices import over_own_devices
 from tfray.placement.replicate import REPLICA_DEVICE as REPLICA
 from tfray.placement.replicate import compile_replica_step
 from tfray.runtime.plan import Partition
@@ -119,3 +120,16 @@ def test_updates_that_draw_random_numbers_are_refused(x, v):
     noisy = tf.assign(v, sum_of_all + tf.random_normal(tf.cast(sum_of_all[:1] * 0 + 4, tf.int32)))
     with pytest.raises(InvalidArgumentError, match="draws random numbers for an update"):
         compiled([tf.reduce_sum(x)], [noisy], [x])
+
+
+def test_gradients_leave_a_gpu_once_in_the_dtype_in_which_they_are_sent(x):
+    with tf.device("/job:worker/task:0"):
+        kernels = [tf.Variable(np.ones((4, 4), np.float32), name=name) for name in ("a", "b")]
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.tanh(tf.matmul(x, kernels[0])), kernels[1])))
+    part = compiled([loss], [minimize(loss)], [x], wire_dtype="bfloat16")
+    cpu, gpu = over_own_devices(part, 1).partitions
+    left = [op.inputs[0] for op in gpu.graph.get_operations() if op.type == "Send"]
+    assert [(tensor.dtype.name, tensor.shape.rank) for tensor in left] == [("bfloat16", 2)] * 2
+    assert {"Variable", "ApplyGradientDescent"} <= {*types(cpu)} and "ApplyGradientDescent" not in types(gpu)
+    came = [op for op in gpu.graph.get_operations() if op.type == "Recv"]
+    assert len(came) == 2, "each parameter comes once"
