@@ -18,7 +18,7 @@ computation of gradients that are still to come.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from queue import SimpleQueue
@@ -28,7 +28,7 @@ import numpy as np
 
 from tfray.actors.devices.combining import received_array
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
-from tfray.errors import DataLossError, OpError
+from tfray.errors import DataLossError, OpError, UnavailableError
 from tfray.framework.dtypes import as_dtype
 from tfray.ops.system.replica_ops import Contributions, combination
 from tfray.runtime.edge_key import EdgeKey
@@ -170,7 +170,7 @@ class RingStep:
         done: Callable[[list[tuple[str, Any]]], None],
     ) -> None:
         self.rendezvous = rendezvous
-        self._layout = layout
+        self._layout, self._ring = layout, ring
         self._size, self._rank, self._device = len(ring), ring.index(device), device
         self._next = ring[(self._rank + 1) % self._size]
         self._done = done
@@ -207,6 +207,13 @@ class RingStep:
     def end(self, error: OpError) -> None:
         """Let `run` raise an error, if it waits for anything."""
         self._news.put(_News(error=error))
+
+    def lose(self, devices: Collection[str]) -> None:
+        """Nothing more comes from these devices. Let `run` raise `UnavailableError` if it may wait for one of them."""
+        before = self._ring[self._rank - 1]
+        if before in devices and before != self._device:
+            what = f"the actor of {before} died, or the connection from it was lost, while gradients were reduced"
+            self.end(UnavailableError(what, device=before))
 
     # -- its own thread --------------------------------------------------------------------------
 

@@ -65,6 +65,8 @@ class StepRecord:
 
     def check_lost(self) -> None:
         """Do what `lose` does, for devices that were lost before the step began."""
+        if self.ring is not None:
+            self.ring.lose(self.lost)
         if self.plan is None or not self.lost:
             return
         for source, senders in self.plan.senders.items():

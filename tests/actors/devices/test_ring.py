@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tfray.actors.devices.ring import BUCKET_BYTES, GATHERED_BYTES, RingLayout, RingStep
-from tfray.errors import AbortedError, DataLossError
+from tfray.errors import AbortedError, DataLossError, UnavailableError
 from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.ring_edge import RING_DEVICE, RingEdge
 
@@ -230,6 +230,19 @@ def test_a_replica_that_is_told_of_an_error_ends_with_it():
 
     assert ring.reduce(drawn(edges, 2), contribute) == [{}, {}]
     assert [error.message for error in ring.errors] == ["the other worker is gone"] * 2
+
+
+def test_a_replica_that_is_lost_ends_the_one_that_waits_for_it():
+    edges = [edge("w", (10,))]
+    ring = Ring(edges, 3)
+    ring.steps[0].lose({device(1)})  # it sends to that one
+    ring.steps[1].lose({device(1)})
+    for step in ring.steps[1:]:
+        step.lose({device(0), device(1)})
+        with pytest.raises(UnavailableError, match="while gradients were reduced") as raised:
+            step.run()
+        assert raised.value.device == (device(0) if step is ring.steps[1] else device(1))
+    assert ring.steps[0]._news.empty()
 
 
 def test_a_chunk_of_another_size_is_refused():

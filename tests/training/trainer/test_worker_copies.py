@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -161,6 +162,18 @@ def test_variables_may_be_cut_and_their_results_are_whole(ray_local):
     assert_equal(fit("embedding", "adam", 2, scale=cut), fit("embedding", "adam", workers=0))
 
 
+@pytest.mark.ray
+@pytest.mark.slow
+def test_gradients_go_round_over_several_machines(ray_nodes, copies):
+    """Between machines large chunks travel over streams, and not through a store that both share."""
+    for number in range(2):
+        ray_nodes.add_node(num_cpus=2, resources={f"machine{number}": 2})
+    ray_nodes.connect()
+    result = fit("wide", workers=3, steps=12, scale={"cpus_per_worker": 1.0, "scheduling_strategy": "SPREAD"})
+    assert result.metrics["loss"] < 0.7 * result.history[0].metrics["loss"]
+    assert all(copy == copies[0] for copy in copies)
+
+
 # -- checkpoints ---------------------------------------------------------------------------------------
 
 
@@ -255,6 +268,39 @@ def test_a_worker_that_hangs_is_replaced_after_the_limit_of_a_step(ray_local, tm
         "replacement",
         "rollback",
     ]
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_workers_that_die_again_and_again(ray_local, tmp_path, copies):
+    """Also in the middle of a step: the process is killed from a thread, at any moment."""
+    notes, rng = tmp_path / "notes", np.random.default_rng(3)
+    notes.mkdir()
+    timers = []
+
+    def kill(replica):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(noted_pid(notes, replica), signal.SIGKILL)
+
+    def on_step(record):
+        if record.step in (5, 11, 17) and len(timers) < record.step / 6:
+            timers.append(threading.Timer(rng.uniform(0, 0.1), kill, [int(rng.integers(3))]))
+            timers[-1].start()
+
+    result = fit(
+        "wide",
+        workers=3,
+        steps=24,
+        input_of=noted(notes, 3),
+        on_step=on_step,
+        checkpoint_dir=tmp_path / "checkpoints",
+        save_every_steps=3,
+    )
+    for timer in timers:
+        timer.join()
+    assert [record.step for record in result.history] == list(range(1, 25))
+    assert result.variables["global_step"] == 24
+    assert len(copies[-3:]) == 3 and all(copy == copies[-1] for copy in copies[-3:])
 
 
 @pytest.mark.ray
