@@ -27,6 +27,7 @@ from tests.support.training_models import (
     text_data,
     together_input,
 )
+from tfray.cli import plan_report
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
 from tfray.ops.state import state_ops
 from tfray.training.trainer.worker_copies import WorkerCopies
@@ -361,6 +362,13 @@ def test_what_needs_parameter_servers_is_refused_without(options, message):
 def test_leaving_out_a_worker_with_bad_gradients_needs_parameter_servers():
     with pytest.raises(InvalidArgumentError, match="bad_gradients='skip' needs parameter servers"):
         fit(bad_gradients="skip")
+
+
+def test_a_step_without_parameter_servers_is_not_predicted():
+    source = tf.train.array_input(*classification_data(), batch_size=24)
+    made = tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), source, scaling(2, 0))
+    with pytest.raises(InvalidArgumentError, match="steps without parameter servers are not predicted"):
+        plan_report.show_training(made)
 
 
 @pytest.mark.ray

@@ -245,9 +245,10 @@ class RunConfig:
         address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for the Ray that is there already.
         local: Train in this process, without Ray, on whole batches.
         seed: Graph-level seed of the model.
-        max_worker_restarts: How many dead workers may be replaced.
+        max_worker_restarts: How many dead workers may be replaced, where there are parameter servers.
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time that
-            `on_step` and saves take does not count.
+            `on_step` and saves take does not count. A run without parameter servers goes back to its checkpoint if a
+            worker does not answer then.
         on_step: Called with each `StepRecord`, for progress and logs.
         callbacks: What else hears of the run: its start and end, steps, checkpoints, lost workers; see `Callback`.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
@@ -274,7 +275,8 @@ class RunConfig:
         asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
         mean_time_between_failures_s: Mean time between failures to assume before any was seen, in seconds. None assumes
             that each process which holds state fails once a day.
-        max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
+        max_recoveries: How often a run may go back to a checkpoint because a parameter server died; without parameter
+            servers, because a worker did.
         trace_steps: Numbers of steps to record, for `StepRecord.trace`.
         accumulate: How many batches of the input a replica computes for a step. It sends the mean of their gradients,
             as if it had read one batch of all their examples. Except for the input, it needs the memory of one batch
