@@ -52,11 +52,14 @@ class ReplicaOptions:
         accumulate: Batches whose gradients a replica averages before it sends them.
         bad_gradients: One of `BAD_GRADIENTS`, or None for no check.
         wire_dtype: One of `WIRE_DTYPES`, in which float32 tensors are sent, or None to send them as they are.
+        has_copies: Whether each replica holds a copy of the variables: replicas reduce what they contribute among
+            themselves, and each applies it. Then there are no shards.
     """
 
     accumulate: Positive = 1
     bad_gradients: BadGradients | None = None
     wire_dtype: WireDtype | None = None
+    has_copies: bool = False
 
 
 def default_reduction(dtype: DType) -> str:
@@ -154,10 +157,14 @@ class Narrowing:
         add: Adds an operation to the graph.
         placement: Device of every operation of the graph.
         dtype: Name of the narrower dtype; None for no casts.
+        crosses: Whether anything but contributions is sent from one device to another.
     """
 
-    def __init__(self, add: AddOperation, placement: dict[Operation, str], dtype: str | None) -> None:
+    def __init__(
+        self, add: AddOperation, placement: dict[Operation, str], dtype: str | None, crosses: bool = True
+    ) -> None:
         self._add = add
+        self._crosses = crosses
         self._placement = placement
         self._dtype = None if dtype is None else as_dtype(dtype)
         self._casts: dict[tuple[Tensor, str], Tensor] = {}
@@ -170,7 +177,8 @@ class Narrowing:
 
     def crossed(self, tensor: Tensor, device: str) -> Tensor:
         """`tensor` as `device` has it: cast for sending and back, if `tensor` is on another device."""
-        sent = tensor if self._placement[tensor.op] == device else self.sent(tensor)
+        is_here = self._placement[tensor.op] == device or not self._crosses
+        sent = tensor if is_here else self.sent(tensor)
         return tensor if sent is tensor else self._cast(sent, tensor.dtype, device)
 
     def _cast(self, tensor: Tensor, dtype: DType, device: str) -> Tensor:

@@ -15,6 +15,10 @@ What the shards send to the replica without being asked goes to every replica.
 With `ReplicaOptions.accumulate` a replica works through several batches in a step, one after the other. The operations
 that depend on a batch are copied for each batch. The replica contributes the combined values of all its batches, as
 that many replicas would.
+
+With `ReplicaOptions.has_copies` each replica is its own shard. All of the graph is one partition, which every replica
+runs on its copy of the variables. Contributions are reduced among the replicas: a plan sends them to `RING_DEVICE`, and
+receives from there what updates take.
 """
 
 from __future__ import annotations
@@ -25,9 +29,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.dtypes import DType
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import ops_within
@@ -41,9 +48,13 @@ from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
 from tfray.placement.standbys import with_standbys
 from tfray.runtime.plan import Partition
+from tfray.runtime.ring_edge import RING_DEVICE, RingEdge
 
 REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
 """The device that stands for every replica in a partitioned training graph."""
+
+_HOME: Final = "/job:home/task:0/device:CPU:0"
+"""Where variables are in a graph for replicas that hold copies of them, until it is cut."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,7 @@ class CompiledReplicaStep:
     """A replicated step.
 
     Attributes:
-        shards: One partition per parameter shard that takes part.
+        shards: One partition per parameter shard that takes part; none if replicas hold copies of the variables.
         serving: By shard, the partition that it runs for each replica. Shards without questions have none.
         replica: The partition that every replica runs. It fetches every tensor asked for, in order.
         feeds: The replica's feeds, as indices into the caller's feeds. With several batches a step the caller's feeds
@@ -104,7 +115,8 @@ def compile_replica_step(
         fetched: Tensors that each replica returns.
         targets: The training operations. Variables must ask for one of `shards` (see `replica_device_setter`).
         fed: Tensors that each replica feeds from its own input.
-        shards: Full names of the devices for variables.
+        shards: Full names of the devices for variables. If replicas hold copies: the device of the first replica, for
+            which the variables ask.
         replica: The name that stands for every replica's device.
         joint_policy: Decides what the program leaves open (see `placer.place`); None puts that on the replica.
         options: How replicas compute, and what they send.
@@ -113,16 +125,19 @@ def compile_replica_step(
     Raises:
         InvalidArgumentError: A placement constraint cannot be met, or a replica would have to wait for the update.
     """
+    options = options or ReplicaOptions()
     wanted = [*targets, *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched)
+    if options.has_copies:
+        shards = [_move_home(simplified.graph, shards[0])]
     devices = [*shards, replica]
     placement = place(
         simplified.graph, devices, allow_soft_placement=True, policy=prefer(replica), joint_policy=joint_policy
     )
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
-    roles = _Roles(simplified.graph, placement, fetches, shards[0], replica)
-    split = _Splitter(roles, feed_ops, fetches, options or ReplicaOptions())
+    roles = _Roles(simplified.graph, placement, fetches, shards[0], replica, options.has_copies)
+    split = _Splitter(roles, feed_ops, fetches, options)
     split.copy(simplified.graph)
     order, edges = schedule(split.graph)
     roots = [simplified.ops[op] for op in wanted if op in simplified.ops] + roles.not_waited_for
@@ -133,7 +148,9 @@ def compile_replica_step(
     by_device = {part.device: part for part in partitions}
     own = by_device.pop(replica, None) or Partition(replica, Graph())
     own.requests = {op.name: split.requests[op.name] for op in own.graph.get_operations() if op.name in split.requests}
-    if options is None or options.bad_gradients != "skip":  # each replica counts, or does not, for itself
+    if options.has_copies:
+        own.ring = _ring_edges(own, by_device.pop(RING_DEVICE, None))
+    elif options.bad_gradients != "skip":  # each replica counts, or does not, for itself
         own.reductions = _reductions(by_device.values(), replica)
     serving = {shard: by_device.pop(serving_device(shard)) for shard in shards if serving_device(shard) in by_device}
     number = {op.name: i for i, op in enumerate(split.fed)}
@@ -165,6 +182,38 @@ def _reductions(shards: Iterable[Partition], replica: str) -> dict[str, str]:
     return found
 
 
+def _move_home(graph: Graph, device: str) -> str:
+    """Let what asks for the task of a device ask for `_HOME` instead. Returns that.
+
+    Otherwise the device that stands for all replicas would do as well.
+    """
+    asked = DeviceSpec.from_string(device)
+    specs = {op: DeviceSpec.from_string(op.device) for op in graph.get_operations()}
+    graph.ask_for_devices({op: _HOME for op, spec in specs.items() if (spec.job, spec.task) == (asked.job, asked.task)})
+    return _HOME
+
+
+def _ring_edges(own: Partition, ring: Partition | None) -> list[RingEdge]:
+    """What is reduced by the operations on `RING_DEVICE`, in the order in which a replica contributes to it."""
+    found: list[RingEdge] = []
+    for op in [] if ring is None else ring.graph.get_operations():
+        if op.type == "Send":
+            (reduce,) = [tensor.op for tensor in op.inputs]
+            (value,) = reduce.inputs
+            shape = value.shape.whole()
+            edge = RingEdge(
+                value.op.attr("key"),
+                op.attr("key"),
+                reduce.attr("reduction"),
+                value.dtype.name,
+                reduce.outputs[0].dtype.name,
+                shape,
+            )
+            found.append(edge)
+    order = {op.attr("key"): number for number, op in enumerate(own.graph.get_operations()) if op.type == "Send"}
+    return sorted(found, key=lambda edge: order[edge.key])
+
+
 class _Roles:
     """What each operation of the placed graph does in a replicated step.
 
@@ -178,7 +227,13 @@ class _Roles:
     """
 
     def __init__(
-        self, graph: Graph, placement: dict[Operation, str], fetches: Sequence[Tensor], shard: str, replica: str
+        self,
+        graph: Graph,
+        placement: dict[Operation, str],
+        fetches: Sequence[Tensor],
+        shard: str,
+        replica: str,
+        has_copies: bool = False,
     ) -> None:
         self.placement = placement
         self.replica = replica
@@ -197,6 +252,23 @@ class _Roles:
                     self._of_one_replica.add(op)
         _check_fetches(fetches, self.combined)
         self.served = self._find_served(graph, fetches)
+        if has_copies:  # a replica answers itself
+            self.placement.update({op: replica for op in self.served if self.is_of_one_replica(op)})
+            self.served = set()
+            self.check_alike()
+
+    def check_alike(self) -> None:
+        """Raise unless what updates copies of variables is the same on each replica: nothing there draws numbers."""
+        for outer in self._graph.get_operations():
+            for op in ops_within(outer) if self.is_late(outer) or not self.on_replica(outer) else ():
+                if "seed" in op.attrs and _draws(op):
+                    raise InvalidArgumentError(
+                        f"{op.name!r} ({op.type}) draws random numbers for an update, from gradients that are combined "
+                        "already: copies of the variables would differ; let it depend on shapes and values from before "
+                        "that, or use parameter servers",
+                        op_name=op.name,
+                        site=op.site,
+                    )
 
     def on_replica(self, op: Operation) -> bool:
         """Whether an operation runs on the replica."""
@@ -326,6 +398,7 @@ class _Splitter:
 
     # `_copies`, `_serving`: operation of the placed graph to its copy on the replica or shard, and to the copy that
     # serves. `_relayed`: what the replica passes on to shards. `_turn`: number of the batch that is being copied.
+    # `_varying`: where replicas hold copies of the variables, the operations whose values may differ among them.
 
     def __init__(
         self, roles: _Roles, feeds: Sequence[Operation], fetches: Sequence[Tensor], options: ReplicaOptions
@@ -344,7 +417,8 @@ class _Splitter:
         self._copies: MutableMapping[Operation, Operation] = {}
         self._serving: MutableMapping[Operation, Operation] = {}
         self._relayed: MutableMapping[Tensor | Operation, Operation] = {}
-        self._reduced: dict[tuple[Tensor, str], Tensor] = {}
+        self._reduced: dict[tuple[Tensor, str, DType, str], Tensor] = {}
+        self._varying: set[Operation] = set()
         self._turn = 0
         self._begin: Operation | None = None
         self._repeated: set[Operation] = set()
@@ -353,12 +427,14 @@ class _Splitter:
         self._accumulation = Accumulation(self._add, roles.replica, options.accumulate)
         mode = options.bad_gradients
         self._checks = None if mode is None else FiniteChecks(self._add, roles.replica, mode)
-        self._narrowing = Narrowing(self._add, self.placement, options.wire_dtype)
+        self._narrowing = Narrowing(self._add, self.placement, options.wire_dtype, not options.has_copies)
 
     def copy(self, graph: Graph) -> None:
         """Copy every operation, in order."""
         ops, roles = graph.get_operations(), self._roles
         late = [op for op in ops if roles.is_late(op)]
+        if self._options.has_copies:
+            self._varying = set(roles.repeated(self._feeds))
         for op in ops:
             if not roles.is_late(op):
                 self._copy_where_needed(op)
@@ -371,8 +447,10 @@ class _Splitter:
         for tensor in self._fetches:
             reported = self._accumulation.total((tensor, _reported_as(tensor)))
             self.reported.append(self.on_replica(tensor) if reported is None else reported)
-        if self._checks is not None and late:
-            self._add_verdict(self._checks, late)
+        verdict = self._add_verdict(self._checks, late) if self._checks is not None and late else None
+        if self._options.has_copies:
+            self._update_together(ops, verdict)
+            self._bring_home()
 
     def counterpart(self, op: Operation) -> Operation:
         """The copy of an operation: on the replica or its shard, or else the one that serves."""
@@ -423,19 +501,66 @@ class _Splitter:
             return False
         return roles.on_replica(source) or source in self._feeds or source not in self._copies
 
-    def _add_verdict(self, checks: FiniteChecks, late: Sequence[Operation]) -> None:
-        """Let the replica report the verdict of its checks, and the shards wait for it before they combine anything."""
+    def _add_verdict(self, checks: FiniteChecks, late: Sequence[Operation]) -> Operation | None:
+        """Let the replica report the verdict of its checks, and the shards wait for it before they combine anything.
+
+        Returns the operation of the verdict, if there is one.
+        """
         verdict = checks.verdict(late[0])
         if verdict is None:
-            return
+            return None
         mode = self._options.bad_gradients
         if mode != "stop":
             self.checked = tuple(checks.names)
             self.reported.append(verdict)
-        if mode != "report":
+        if mode != "report" and not self._options.has_copies:
             attrs = {"reduction": "first", "Tout": verdict.dtype}
             for shard in dict.fromkeys(self.placement[self.counterpart(op)] for op in late):
                 self.kept.append(self._add("ReplicaReduce", [verdict], "_verdict", late[0], shard, attrs))
+        return verdict.op
+
+    # -- replicas that hold copies of the variables -----------------------------------------------
+
+    def _update_together(self, ops: Sequence[Operation], verdict: Operation | None) -> None:
+        """Let no replica update anything in a step in which another has no batch.
+
+        What takes a reduced value waits for all replicas anyway. If bad gradients stop the run, nothing is updated
+        before each replica has found its own to be good; but for updates on which gradients depend.
+        """
+        roles = self._roles
+        updates = [op for op in ops if _changes_state(op) and not roles.on_replica(op) and op.type != "ReplicaReduce"]
+        late = {self.counterpart(op) for op in updates if roles.is_late(op)}
+        early = {self.counterpart(op) for op in updates} - late
+        waiting: set[Operation] = set()
+        for op in self.graph.get_operations():
+            if self.placement[op] == RING_DEVICE or any(earlier in waiting for earlier in predecessors(op)):
+                waiting.add(op)
+        if verdict is not None and self._options.bad_gradients == "stop":
+            self._wait_for_all(late, ops[0], [verdict])
+        else:
+            early |= late - waiting
+        self._wait_for_all(early, ops[0])
+
+    def _wait_for_all(self, waiting: Collection[Operation], origin: Operation, after: Sequence[Operation] = ()) -> None:
+        """Let operations wait until `after` has run on each replica that takes part in the step."""
+        if not waiting:
+            return
+        name, replica = "_ring/ready", self._roles.replica
+        value = {"value": np.zeros((), np.float32), "dtype": dtypes.float32}
+        token = self._add("Const", [], name, origin, replica, value).outputs[0]
+        ready = self._add("Identity", [token], name, origin, replica, {}, after).outputs[0]
+        attrs = {"reduction": "first", "Tout": ready.dtype}
+        all_ready = self._add("ReplicaReduce", [ready], name, origin, RING_DEVICE, attrs).outputs[0]
+        begun = self._add("Identity", [all_ready], "_ring/begun", origin, replica)
+        for op in waiting:
+            op.add_control_inputs([begun])
+
+    def _bring_home(self) -> None:
+        """Place all but what is reduced on the replica. What updates variables stays on its CPU, where they are."""
+        for op, device in self.placement.items():
+            if device not in (RING_DEVICE, self._roles.replica):
+                self.placement[op] = self._roles.replica
+                self.requests[op.name] = "/device:CPU:0"
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -488,23 +613,31 @@ class _Splitter:
         return self._contribution(tensor, consumer, device)
 
     def _contribution(self, tensor: Tensor, consumer: Operation, device: str) -> Tensor:
-        """What a replica sends of `tensor`, if `consumer` is a ReplicaReduce; else the result of an added one."""
+        """What a replica sends of `tensor`, if `consumer` is a ReplicaReduce; else the result of an added one.
+
+        If replicas hold copies of the variables, there is always one more, where contributions meet.
+        """
+        has_copies, is_marked = self._options.has_copies, consumer.type == "ReplicaReduce"
+        if has_copies and tensor.op not in self._varying:
+            return self.counterpart(tensor.op).outputs[tensor.value_index]
         key = tensor, _reduction(consumer, tensor)
         if key not in self._contributed:
             total = self._accumulation.total(key)
             sent = self._narrowing.sent(self.on_replica(tensor) if total is None else total)
             if self._checks is not None:
                 variable = self._updates.get(consumer, consumer.name)
-                self._checks.check(sent, tensor.op, variable, consumer.type == "ReplicaReduce")
+                self._checks.check(sent, tensor.op, variable, is_marked)
             self._contributed[key] = sent
         sent = self._contributed[key]
-        if consumer.type == "ReplicaReduce":
+        if is_marked and not has_copies:
             return sent
-        if (tensor, device) not in self._reduced:
-            attrs = {"reduction": key[1], "Tout": tensor.dtype}
-            made = self._add("ReplicaReduce", [sent], f"_replica_reduce/{tensor.op.name}", tensor.op, device, attrs)
-            self._reduced[tensor, device] = made.outputs[0]
-        return self._reduced[tensor, device]
+        where, dtype = RING_DEVICE if has_copies else device, consumer.outputs[0].dtype if is_marked else tensor.dtype
+        meeting = (*key, dtype, where)
+        if meeting not in self._reduced:
+            attrs = {"reduction": key[1], "Tout": dtype}
+            made = self._add("ReplicaReduce", [sent], f"_replica_reduce/{tensor.op.name}", tensor.op, where, attrs)
+            self._reduced[meeting] = made.outputs[0]
+        return self._reduced[meeting]
 
     def _control(self, control: Operation, device: str) -> Operation:
         """The operation of the copied graph for which a copy on `device` waits in place of `control`."""
@@ -541,7 +674,9 @@ class _Splitter:
             site=origin.site,
         )
         self.placement[made] = device
-        if device == self._roles.replica and origin.device:
+        if device == self._roles.replica and origin.name in self.requests:
+            self.requests[made.name] = self.requests[origin.name]
+        elif device == self._roles.replica and origin.device and origin.graph is not self.graph:
             spec = DeviceSpec.from_string(origin.device)
             if spec.device_type is not None:
                 self.requests[made.name] = spec.replace(job=None, replica=None, task=None).to_string()

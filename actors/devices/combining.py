@@ -81,7 +81,7 @@ class Combination:
         """
         for _ in [key for key in reductions if EdgeKey.parse(key).destination in self.shards]:
             key, values = self._next()
-            arrays = [_array(value) for value in values]
+            arrays = [received_array(value) for value in values]
             destination = EdgeKey.parse(key).destination
 
             def room(like: Any, key: str = key, destination: str = destination) -> Any:
@@ -206,7 +206,8 @@ def late() -> OpError:
     return AbortedError("the contributions of this node have been combined without it, or are not combined any more")
 
 
-def _array(value: Any) -> Any:
+def received_array(value: Any) -> Any:
+    """The array of a tensor that another replica has sent."""
     if isinstance(value, LentTensor):
         return value.array
     return value.unpacked() if isinstance(value, PackedTensor) else value

@@ -137,7 +137,7 @@ class DeviceActor:
 
     async def attach_input(self, plan_id: PlanId, open_input: OpenInput) -> Outcome:
         """Open an input pipeline: an iterator that gives the fed values of one step of a plan at a time."""
-        return await self._on_thread(lambda: self._host.attach_input(plan_id, open_input))
+        return await self._on_thread(lambda: self._host.inputs.attach(plan_id, open_input))
 
     async def random_states(self, session: str) -> Outcome:
         """Where the random streams of a session are; call it between steps."""

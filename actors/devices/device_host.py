@@ -23,11 +23,13 @@ import numpy as np
 from tfray.actors.devices.answers import missed_shard, send_answer, teller
 from tfray.actors.devices.combining import Combinations
 from tfray.actors.devices.device_metrics import SentBytes
+from tfray.actors.devices.open_inputs import Inputs
 from tfray.actors.devices.own_gpus import own_gpus, plan_of
 from tfray.actors.devices.parked_steps import ParkedSteps
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
+from tfray.actors.devices.ring import RingStep
 from tfray.actors.devices.step_ledger import EVERY_STEP, Ledger
 from tfray.actors.devices.step_record import StepRecord
 from tfray.actors.devices.step_threads import StepThreads
@@ -46,9 +48,7 @@ from tfray.actors.links.messages import (
     Hello,
     JoinStep,
     Onward,
-    OpenInput,
     PlanId,
-    ReadInput,
     RunStep,
     StepCall,
     StepKey,
@@ -68,9 +68,7 @@ from tfray.errors import (
     AbortedError,
     CancelledError,
     DataLossError,
-    InvalidArgumentError,
     OpError,
-    OutOfRangeError,
     ResourceExhaustedError,
     UnknownError,
 )
@@ -129,7 +127,7 @@ class DeviceHost:
         self._ledgers: defaultdict[str, tuple[Ledger, Ledger]] = defaultdict(lambda: (Ledger(), Ledger()))
         """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index."""
         self._parked = ParkedSteps()
-        self._inputs: dict[PlanId, ReadInput] = {}
+        self.inputs = Inputs(device_name)
         self._drivers: dict[str, Link] = {}
         self._senders: dict[Link, str] = {}
         """By link: the device at its other end, if it is one."""
@@ -170,12 +168,8 @@ class DeviceHost:
         """Forget plans."""
         for plan_id in plan_ids:
             self.plans.pop(plan_id, None)
-            self._inputs.pop(plan_id, None)
+            self.inputs.forget(plan_id)
         self.loans.buffers.clear()
-
-    def attach_input(self, plan_id: PlanId, open_input: OpenInput) -> None:
-        """Open an input pipeline: what gives the fed values of one step of a plan at a time."""
-        self._inputs[plan_id] = self._of_input(open_input)
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -200,7 +194,7 @@ class DeviceHost:
             for trace in traces.values():
                 trace.begin()
             if request.read_input:
-                feeds = self._next_input(plan_id, request.step.number)
+                feeds = self.inputs.next(plan_id, request.step.number)
                 if traces:
                     first = traces[self.device.name]
                     first.took("_input", "", first.start, first.clock())
@@ -295,24 +289,6 @@ class DeviceHost:
             first.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
         return [self.device.to_host(value) for value in fetched]
 
-    def _next_input(self, plan_id: PlanId, step: int) -> Sequence[Any]:
-        try:
-            return self._of_input(self._inputs[plan_id], step)
-        except StopIteration:
-            raise OutOfRangeError("the input of this replica has ended", device=self.device.name) from None
-
-    def _of_input(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function of the user's input. `StopIteration` passes; other errors become an `UnknownError`."""
-        try:
-            return function(*arguments)
-        except (StopIteration, InvalidArgumentError):  # the latter for a batch that does not fit
-            raise
-        except BaseException as error:
-            raise UnknownError(
-                f"the input function failed on {self.device.name}: {type(error).__name__}: {error}",
-                device=self.device.name,
-            ) from error
-
     def _run_promptly(self, registered: RegisteredPlan, call: _Call) -> None:
         """Begin a prompt step. The answer is sent when it ends."""
         request, plan = call.step.request, registered.plan
@@ -382,11 +358,15 @@ class DeviceHost:
         if request.floor > ledger.floor:
             ledger.floor = request.floor
 
-    def _rendezvous(self, plan: Plan | PlanGroup, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
+    def _rendezvous(
+        self, plan: Plan | PlanGroup, request: StepRequest, call: bytes | None, ring: RingStep | None = None
+    ) -> ObjectRendezvous:
         combine = None
         if self._combines(request):
             combine = lambda items: self.combinations.add_own(request, items)  # noqa: E731
-        return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes, combine=combine)
+        return ObjectRendezvous(
+            request, self.peers, self.device.to_host, call, plan.partition.wakes, combine=combine, reducer=ring
+        )
 
     def _begin(self, registered: RegisteredPlan, request: StepRequest, call: bytes | None) -> StepRecord:
         plan, step, arrived = registered.plan, request.own, list[tuple[str, Any]]()
@@ -394,7 +374,8 @@ class DeviceHost:
         with self._lock:
             self._admit(request)
             record = self._record(request.own) or StepRecord()
-            rendezvous = self._rendezvous(plan, request, call)
+            ring = self._ring(registered, request, record)
+            rendezvous = self._rendezvous(plan, request, call, ring)
             for receiver in record.joined:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
@@ -413,6 +394,8 @@ class DeviceHost:
                 else:
                     before.overlap(record)
                 parked = self._parked.begun(step)
+        if ring is not None:
+            self.run_on_thread(ring.run, record.reduced)
         record.check_lost()
         for device in self._gone.get(request.step.driver, ()):
             record.lose(device)
@@ -432,6 +415,9 @@ class DeviceHost:
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
             record.rendezvous.close()
+        if record is not None and record.ring is not None:
+            self._sent.add(record.ring.rendezvous.sent_bytes)
+            record.ring.end(CancelledError("the step is over", device=self.device.name))
         for go_on in parked:
             go_on()
         if known is None:
@@ -481,6 +467,19 @@ class DeviceHost:
             rendezvous.close()
 
         self.run_on_thread(lambda: combination.run(reductions, rendezvous), ended)
+
+    # -- reducing among replicas that hold copies of the variables --------------------------------
+
+    def _ring(self, registered: RegisteredPlan, request: StepRequest, record: StepRecord) -> RingStep | None:
+        """What reduces the contributions to a step, if its replicas do that among themselves."""
+        if registered.ring is None or not request.ring:
+            return None
+        assert request.replica is not None
+        sending = request._replace(replica=None)
+        rendezvous = ObjectRendezvous(sending, self.peers, self.device.to_host, replicas=(request.replica,))
+        ring = RingStep(registered.ring, request.ring, self.device.name, rendezvous, record.hand_over)
+        record.reduce_by(ring)
+        return ring
 
     # -- links -----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, is_prompt
+from tfray.actors.devices.ring import RingLayout
 from tfray.framework.region import ops_within
 from tfray.placement.replicate import REPLICA_DEVICE, device_serving
 from tfray.runtime.executor import StepExecution
@@ -34,6 +35,7 @@ class RegisteredPlan:
         senders: By device from which it receives tensors: the devices that send these, each of them all. What comes
             from replicas is left out: who counts among them is for the driver to say.
         inner_sources: The devices from which branches and loops receive tensors.
+        ring: What it reduces with other replicas; None for nothing.
         turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
             that is not prompt.
     """
@@ -51,6 +53,7 @@ class RegisteredPlan:
             if source != REPLICA_DEVICE
         }
         self.inner_sources = frozenset(source for is_outer, source in received if not is_outer)
+        self.ring = RingLayout(plan.partition.ring) if plan.partition.ring else None
         self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
         self._begun = 0
 

@@ -12,9 +12,11 @@ import numpy as np
 from tfray.actors.devices.prompt_step import PromptStep
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.devices.replica_inbox import Contributed, ReplicaInbox, StepVoid
+from tfray.actors.devices.ring import RingStep
 from tfray.actors.links.messages import StepRequest
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import defer
+from tfray.actors.links.peers import Outcome
 from tfray.errors import OpError, UnavailableError
 from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.rendezvous import LARGE_BYTES, Mailbox
@@ -30,6 +32,8 @@ class StepRecord:
         self.mailbox = Mailbox()
         self.rendezvous: ObjectRendezvous | None = None
         self.inbox: ReplicaInbox | None = None
+        self.ring: RingStep | None = None
+        """What replicas that hold copies of the variables reduce among themselves."""
         self.early: list[tuple[tuple[int, ...], list[tuple[str, Any]]]] = []
         self.members: tuple[int, ...] | None = None
         self.step: Step | None = None
@@ -61,6 +65,8 @@ class StepRecord:
 
     def check_lost(self) -> None:
         """Do what `lose` does, for devices that were lost before the step began."""
+        if self.ring is not None:
+            self.ring.lose(self.lost)
         if self.plan is None or not self.lost:
             return
         for source, senders in self.plan.senders.items():
@@ -80,10 +86,25 @@ class StepRecord:
     def contribute(self, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Take contributions of replicas. Returns what is to be handed over, once the members have sent everything."""
         self._note_arrival(items)
+        if self.ring is not None:
+            self.ring.add(items)
+            return []
         if self.inbox is None:
             self.early.append((replicas, items))
             return []
         return _combinable(self.inbox.add(replicas, items))
+
+    def reduce_by(self, ring: RingStep) -> None:
+        """From now on let `ring` have what other replicas send, and what they have sent."""
+        self.ring = ring
+        for _, items in self.early:
+            ring.add(items)
+        self.early.clear()
+
+    def reduced(self, outcome: Outcome) -> None:
+        """The reductions have ended. If they have failed, so has the step, unless it is over already."""
+        if outcome[0] == "error":
+            self.end(outcome[1])
 
     def commit(self, members: Sequence[int]) -> list[tuple[str, Any]]:
         """Set the replicas that count. Returns the same."""
@@ -131,6 +152,8 @@ class StepRecord:
     def end(self, error: OpError) -> None:
         """Make the step raise `error`, whether it waits or computes."""
         self.mailbox.abort(error)  # before `self.step` is read: a step that is made meanwhile finds the error there
+        if self.ring is not None:
+            self.ring.end(error)
         if self.step is not None:
             self.step.end(error)
         self.advance()

@@ -159,6 +159,8 @@ class StepRequest(NamedTuple):
             other devices cannot end theirs before it, so their answers tell that it has ended.
         trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
             `tracing.DeviceRecord`.
+        ring: Full names of the devices that reduce among themselves what their replicas contribute, in the order of
+            the ring; empty if they contribute to shards.
     """
 
     step: StepKey
@@ -174,6 +176,7 @@ class StepRequest(NamedTuple):
     after: int | None = None
     quiet_senders: bool = False
     trace: int = 0
+    ring: tuple[str, ...] = ()
 
     @property
     def own(self) -> StepKey:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.rendezvous import LARGE_BYTES
+from tfray.runtime.ring_edge import RING_DEVICE
 
 
 @dataclass
@@ -65,6 +66,16 @@ class _Combined:
     receipts: Sequence[Receipt]
 
 
+class Reducer(Protocol):
+    """Takes what is sent to `RING_DEVICE`."""
+
+    def room(self, key: str) -> Any:
+        """An array to compute a contribution into; None if it has no place of its own."""
+
+    def contribute(self, key: str, value: Any) -> None:
+        """Take a contribution, on the host. The caller may overwrite it when this returns."""
+
+
 def _share_by_node(posts: Sequence[_Post]) -> None:
     """Let a tensor for several devices of another node go to the first of them only, which passes it on."""
     first: dict[tuple[str, int], _Post] = {}
@@ -98,6 +109,7 @@ class ObjectRendezvous:
         wakes: Devices that the driver has not called: the first message to each of them takes the `call` along.
         replicas: The replicas that contribute what is sent; None for the one that takes part, if one does.
         combine: If contributions are combined by this device itself: takes them, and returns a receipt.
+        reducer: Reduces what is sent to `RING_DEVICE`.
 
     Attributes:
         sent_bytes: Bytes of all tensors sent, once for each receiver.
@@ -114,7 +126,9 @@ class ObjectRendezvous:
         wakes: Sequence[str] = (),
         replicas: tuple[int, ...] | None = None,
         combine: Callable[[list[tuple[str, Any]]], Receipt] | None = None,
+        reducer: Reducer | None = None,
     ) -> None:
+        self._reducer = reducer
         self._request = request
         self._replicas = replicas or (() if request.replica is None else (request.replica,))
         self._combines_for = () if request.combiner is None else request.combiner.shards
@@ -141,6 +155,9 @@ class ObjectRendezvous:
         In a replicated step a large tensor leaves at once, with what was queued before it. Elsewhere it may be sent to
         several devices of a node by one call after the other, and is to cross the network once.
         """
+        if destination == RING_DEVICE and self._reducer is not None:
+            self._reducer.contribute(key, value if type(value) is np.ndarray else self._to_host(value))
+            return
         item = (key, self._packed(key, destination, value))
         size_bytes = getattr(value, "nbytes", 0)
         if destination != REPLICA_DEVICE:
@@ -157,6 +174,11 @@ class ObjectRendezvous:
 
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array to compute the tensor of that edge into, before `send`. It is in the store if it will be lent."""
+        if destination == RING_DEVICE and self._reducer is not None:
+            place = self._reducer.room(key)
+            if place is not None and (place.shape, place.dtype) == (tuple(shape), np.dtype(dtype)):
+                return place
+            return np.empty(shape, dtype)
         array = np.empty(shape, dtype)
         if self._carrier_of(array, destination) is Carrier.LOAN:
             label = EdgeKey.parse(key).label

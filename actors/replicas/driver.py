@@ -41,13 +41,7 @@ from tfray.actors.links.notices import notice
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states
 from tfray.actors.replicas.combiners import Paces, combiners
-from tfray.actors.replicas.membership import (
-    Elasticity,
-    ElasticMembership,
-    FaultPolicy,
-    Membership,
-    Progress,
-)
+from tfray.actors.replicas.membership import Elasticity, ElasticMembership, FaultPolicy, Membership, Progress
 from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
 from tfray.actors.replicas.replica_workers import MakeInput, RayWorkers, ReplicaProgram
 from tfray.actors.replicas.settlement import Parted, settlement
@@ -166,7 +160,12 @@ class ReplicaDriver:
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
         self._ray_workers = RayWorkers(cluster, workers, program)
         others = (self._ray_workers, protocol, self._progress, self._faults, self._calls)
-        self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
+        self._membership = self._new_membership(elasticity, *others)
+        self._ring: tuple[str, ...] = ()
+        """Devices of replicas that hold copies of the variables, in the order in which they reduce gradients."""
+
+    def _new_membership(self, elasticity: Elasticity | None, *others: Any) -> Membership:
+        return Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
 
     def run(self) -> Generator[StepReport | None, None, None]:
         """Run to the end, yielding a report as each step is applied.
@@ -512,6 +511,7 @@ class ReplicaDriver:
             combiner=combiner,
             after=after if after in computing else None,  # otherwise it has delivered that step, or never took part
             trace=self._traces.level(step),
+            ring=self._ring,
         )
         computing.add(step)
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))

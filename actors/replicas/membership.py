@@ -326,6 +326,35 @@ class Membership:
         self._calls[call] = started
 
 
+class SteadyMembership(Membership):
+    """The workers of a run in which each holds a copy of the variables, and needs all others in each step.
+
+    A worker that dies ends the run with an `UnavailableError`: it can begin anew from a checkpoint. When the first
+    input has ended, no further step is possible.
+
+    Attributes:
+        ends_before: The first step for which a replica has no batch; None if there is none so far.
+    """
+
+    ends_before: int | None = None
+
+    def left(self, replica: int) -> list[Decision]:
+        device = self.devices[replica]
+        raise UnavailableError(
+            f"the worker of replica {replica} ({device}) died, or does not answer: {SILENT}; the others cannot go on "
+            "without it, as replicas hold the variables themselves",
+            device=device,
+        )
+
+    def exhausted(self, replica: int, step: int) -> list[Decision]:
+        self._tell("ended", replica, step)
+        self.ends_before = step if self.ends_before is None else min(step, self.ends_before)
+        return []
+
+    def check(self) -> bool:
+        return True
+
+
 class ElasticMembership(Membership):
     """See the module's text.
 

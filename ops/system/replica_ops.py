@@ -91,24 +91,35 @@ def partial_reduction(reduction: str, values: Sequence[Array], room: Callable[[A
     return total
 
 
+def combination(xp: Any, reduction: str, values: Contributions, dtype: Any) -> Array:
+    """Combine what all replicas that count contribute.
+
+    Args:
+        xp: The array module of the values.
+        reduction: As in `replica_reduce`.
+        values: The contributions.
+        dtype: The module's dtype in which to combine, and of the result.
+    """
+    if reduction == "first" or values.replicas == 1:
+        return values[0].astype(dtype, copy=False)
+    if reduction.startswith("concat"):
+        combined = xp.concatenate(values).astype(dtype, copy=False)
+    elif len(values) == 1:
+        combined = values[0].astype(dtype)
+    else:
+        combined = xp.add(values[0], values[1], dtype=dtype)
+        for other in values[2:]:
+            combined += other
+    if reduction.endswith("mean"):
+        combined *= combined.dtype.type(1 / values.replicas)
+    return combined
+
+
 def _replica_reduce_kernel(ctx: KernelContext, value: Array | Contributions) -> Array:
     dtype = ctx.output_dtype()
     if not isinstance(value, Contributions):
         return value.astype(dtype, copy=False)
-    reduction = ctx.attr("reduction")
-    if reduction == "first" or value.replicas == 1:
-        return value[0].astype(dtype, copy=False)
-    if reduction.startswith("concat"):
-        combined = ctx.xp.concatenate(value).astype(dtype, copy=False)
-    elif len(value) == 1:
-        combined = value[0].astype(dtype)
-    else:
-        combined = ctx.xp.add(value[0], value[1], dtype=dtype)
-        for other in value[2:]:
-            combined += other
-    if reduction.endswith("mean"):
-        combined *= combined.dtype.type(1 / value.replicas)
-    return combined
+    return combination(ctx.xp, ctx.attr("reduction"), value, dtype)
 
 
 def _replica_reduce_shape(op: Operation) -> list[TensorShape]:

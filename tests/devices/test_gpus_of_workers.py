@@ -83,6 +83,12 @@ def places(result):
     ("scaling", "run"),
     [
         ({"workers": 2, "parameter_servers": 2}, {}),
+        ({"workers": 2, "parameter_servers": 0}, {}),
+        pytest.param(
+            {"workers": 2, "parameter_servers": 0, "wire_dtype": "bfloat16"},
+            {"accumulate": 2, "steps": 3},
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             {"workers": 2, "parameter_servers": 1, "wire_dtype": "bfloat16"},
             {"accumulate": 2, "steps": 3},

@@ -139,9 +139,9 @@ def host():
 
 def raised_by_an_input(host, open_input):
     """What a driver is told of an input function."""
-    status, error = host.outcome(lambda: host.attach_input("plan", open_input))
+    status, error = host.outcome(lambda: host.inputs.attach("plan", open_input))
     if status == "ok":
-        status, error = host.outcome(lambda: host._next_input("plan", 1))
+        status, error = host.outcome(lambda: host.inputs.next("plan", 1))
     assert status == "error"
     return error
 

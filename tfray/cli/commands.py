@@ -111,7 +111,7 @@ _TRAINING_OPTIONS: Final = (
         metavar="P|MIN:MAX|auto",
         callback=_parse_shards,
         help="Shards that hold the variables; with MIN:MAX, as many as there is room for; `auto` decides by predicted "
-        "steps.",
+        "steps. With 0 each worker holds a copy, and workers reduce gradients among themselves.",
     ),
     click.option(
         "--replicated-shards/--no-replicated-shards",
@@ -330,6 +330,7 @@ def _describe_run(trainer: Trainer) -> str:
     backups = f" ({scaling.backup_workers} backup)" if scaling.backup_workers else ""
     servers = scaling.parameter_servers
     shards = "one parameter shard" if servers == 1 else f"{_range(servers)} parameter shards"
+    shards = "which hold the variables" if scaling.has_copies else shards
     shards += " with standbys" if scaling.replicated_shards else ""
     return f"{scaling.mode}, {_range(scaling.workers)} workers{backups}, {shards}"
 

@@ -52,6 +52,10 @@ def show_training(trainer: Trainer, nodes: int | None = None, measure: bool = Fa
         measure: Train a few steps as well, and compare.
     """
     console = Console()
+    if trainer.scaling.has_copies and not trainer.run.local:
+        raise InvalidArgumentError(
+            "steps without parameter servers are not predicted: give --ps, or parameter_servers of 1 or more"
+        )
     workers = 1 if trainer.run.local else trainer.scaling.max_workers
     machine = this_process() if trainer.run.local else _machine(trainer, nodes)
     model = trainer.build() if trainer.run.local else trainer.build_for_shards(machine)

@@ -28,6 +28,7 @@ from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
 from tfray.runtime.host_values import host_values
 from tfray.runtime.releases import Releases, find_releases
+from tfray.runtime.ring_edge import RingEdge
 from tfray.runtime.segment_body import Body, depends_on_input_shapes, generic_body, specialize
 
 MAX_SPECIALIZATIONS: Final = 8
@@ -55,6 +56,7 @@ class Partition:
         replica: Of a shard whose steps may overlap: the device that stands for its replicas. See `runtime.releases`.
         requests: Of a replica: by operation, the type and index of the device for which the program asks, such as
             ``/device:GPU:1``. A worker with GPUs of its own follows them, see `placement.own_devices`.
+        ring: Of a replica that holds a copy of the variables: what it reduces with the others, see `runtime.ring_edge`.
     """
 
     device: str
@@ -68,6 +70,7 @@ class Partition:
     also_from: dict[str, str] = field(default_factory=dict)
     replica: str = ""
     requests: dict[str, str] = field(default_factory=dict)
+    ring: list[RingEdge] = field(default_factory=list)
 
     @property
     def only_sends(self) -> bool:
@@ -109,12 +112,14 @@ class Partition:
             self.also_from,
             self.replica,
             self.requests,
+            [tuple(edge) for edge in self.ring],
         )
 
     @classmethod
     def from_plain(cls, plain: tuple[Any, ...]) -> Partition:
         """The partition that `to_plain` gave."""
         device, graph_def, *rest = plain
+        rest[-1] = [RingEdge(*edge) for edge in rest[-1]]
         return cls(device, from_graph_def(graph_def), *rest)
 
 

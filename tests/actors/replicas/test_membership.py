@@ -6,7 +6,14 @@ import itertools
 
 import pytest
 
-from tfray.actors.replicas.membership import Elasticity, ElasticMembership, FaultPolicy, Membership, Progress
+from tfray.actors.replicas.membership import (
+    Elasticity,
+    ElasticMembership,
+    FaultPolicy,
+    Membership,
+    Progress,
+    SteadyMembership,
+)
 from tfray.actors.replicas.replica_protocol import Commit, Join, Reopen, Start, SyncProtocol
 from tfray.errors import InvalidArgumentError, UnavailableError
 
@@ -62,7 +69,7 @@ class Workers:
 class Run:
     """A run of a protocol on workers, of which a test plays the driver."""
 
-    def __init__(self, count=2, there=(0, 1), elasticity=None, **faults):
+    def __init__(self, count=2, there=(0, 1), elasticity=None, steady=False, **faults):
         self.now, self.calls, self.told = 100.0, {}, []
         self.workers = Workers(count, there)
         self.protocol = SyncProtocol(1 if elasticity else count, 9, expected=1 if elasticity else count)
@@ -74,7 +81,8 @@ class Run:
             self.calls,
             lambda: self.now,
         )
-        self.membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
+        kind = SteadyMembership if steady else Membership
+        self.membership = kind(*others) if elasticity is None else ElasticMembership(elasticity, *others)
         self.membership.begin()
 
     def end(self, kind, replica):
@@ -191,6 +199,27 @@ def test_the_end_of_the_input_ends_the_run():
     run.get_ready(0)
     run.membership.exhausted(0, 3)
     assert run.told == [("ended", 0)] and not run.membership.check()
+
+
+def test_where_replicas_hold_the_variables_a_worker_that_is_gone_ends_the_run():
+    run = Run(steady=True, patience_s=10.0)
+    run.get_ready(0)
+    with pytest.raises(UnavailableError, match=r"the worker of replica 0 .* died, or does not answer") as raised:
+        run.membership.left(0)
+    assert raised.value.device == run.membership.devices[0]
+    run.now += 11
+    with pytest.raises(UnavailableError, match="the worker of replica 1"):
+        run.membership.overdue()
+    assert run.told == []
+
+
+def test_where_replicas_hold_the_variables_the_first_input_that_ends_counts():
+    run = Run(steady=True)
+    run.get_ready(0), run.get_ready(1)
+    assert run.membership.ends_before is None
+    assert run.membership.exhausted(1, 5) == run.membership.exhausted(0, 4) == run.membership.exhausted(0, 6) == []
+    assert run.membership.ends_before == 4 and run.membership.check()
+    assert run.told == [("ended", 1), ("ended", 0), ("ended", 0)]
 
 
 @pytest.mark.parametrize("shares_input", [False, True])

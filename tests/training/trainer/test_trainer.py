@@ -539,7 +539,8 @@ def test_too_few_nodes_for_the_workers(ray_local, capfd):
     ("options", "message"),
     [
         ({"workers": 0}, "workers must be .* of at least 1"),
-        ({"parameter_servers": 0}, "at least 1"),
+        ({"parameter_servers": -1}, "at least 0"),
+        ({"parameter_servers": (0, 2)}, "at least 1"),
         ({"workers": 2, "backup_workers": 2}, "between 0 and 1"),
         ({"mode": "eventually"}, "'sync' or 'async'"),
         ({"workers": 3, "backup_workers": 1, "mode": "async"}, "no backup workers"),

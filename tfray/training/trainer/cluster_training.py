@@ -17,6 +17,7 @@ from tfray.actors.replicas.dataset_feeds import FedRows, end_feeds, start_feeds
 from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
+from tfray.actors.replicas.ring_driver import RingDriver
 from tfray.actors.replicas.step_in_flight import StepReport
 from tfray.config import ConfigProto
 from tfray.errors import DataLossError, UnavailableError
@@ -39,6 +40,7 @@ from tfray.training.trainer.shard_scaling import ShardScaling
 from tfray.training.trainer.shard_standbys import ShardStandbys
 from tfray.training.trainer.step_history import StepRecord
 from tfray.training.trainer.trained_variables import initializer, variables_of, whole_values
+from tfray.training.trainer.worker_copies import WorkerCopies
 
 STEPS_AHEAD: Final = 2
 """How many steps are handed out ahead: with two, no device waits for the driver between steps."""
@@ -47,7 +49,7 @@ STEPS_AHEAD: Final = 2
 def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
     """Start the parameter servers and workers. For an elastic run that is the least number of workers."""
     ps = JobSpec(
-        scaling.shards * scaling.copies,
+        max(1, scaling.shards * scaling.copies),
         num_cpus=scaling.cpus_per_parameter_server,
         resources=scaling.parameter_server_resources,
         scheduling_strategy=scaling.strategy_of("ps"),
@@ -62,7 +64,7 @@ def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
         store_bytes=scaling.store_bytes,
     )
     return Cluster(
-        {"ps": ps, "worker": worker},
+        {"worker": worker} if scaling.has_copies else {"ps": ps, "worker": worker},
         run.address,
         start_timeout_s=scaling.start_timeout_s,
         init_options=run.init_options,
@@ -104,8 +106,10 @@ class ClusterTraining:
         self._events = events
         self._heard = heard
         placement = ShardPlacement(model.graph, model.on_shards)
-        self.shards: ShardScaling | ShardStandbys
-        if scaling.replicated_shards:
+        self.shards: ShardScaling | ShardStandbys | WorkerCopies
+        if scaling.has_copies:
+            self.shards = WorkerCopies(cluster, model.graph)
+        elif scaling.replicated_shards:
             self.shards = ShardStandbys(cluster, placement, checkpoints, scaling.shards, self._told_standby)
         else:
             bounds = scaling.shards, scaling.max_shards
@@ -129,7 +133,7 @@ class ClusterTraining:
         self._final: dict[str, Any] = {}
 
     def records(self) -> Generator[StepRecord, None, None]:
-        """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
+        """Train to the end, going back to the newest checkpoint whenever the holder of variables dies."""
         self._start_feeds()
         try:
             yield from self._recovering()
@@ -150,21 +154,35 @@ class ClusterTraining:
             try:
                 # This session saves and restores variables on the shards only: the death of a worker does not touch it.
                 # What asks for a GPU there means one of a worker.
-                shards, config = self._cluster.only("ps"), ConfigProto(allow_soft_placement=True)
+                shards, config = self._cluster.only(self._holders), ConfigProto(allow_soft_placement=True)
                 with Session(shards, graph=model.graph, config=config) as session, checkpoints.settled():
                     yield from self._steps(session, died)
                     self._final = session.run(variables_of(model))
                     return
             except UnavailableError as error:
-                shard = error.device or ""
-                died = f"{shard} has died, or answers no more, after step {checkpoints.step}"
-                if not shard.startswith("/job:ps/") or not checkpoints.active or recoveries >= self._run.max_recoveries:
+                device = error.device or ""
+                lost = device.startswith(f"/job:{self._holders}/")
+                died = f"{device} has died, or answers no more, after step {checkpoints.step}"
+                if not lost or not checkpoints.active or recoveries >= self._run.max_recoveries:
                     raise
+            self._cluster.forget(device)  # also if it does not answer, and may live
+            if self._scaling.has_copies:
+                self._tell_of_replacement(device)
             recoveries += 1
             checkpoints.failed()
-            self._cluster.forget(shard)  # also if it does not answer, and may live
             self.shards.recover()
             self._cluster.replace_dead(self._scaling.start_timeout_s, ("ps",) if self._scaling.elastic else None)
+
+    @property
+    def _holders(self) -> str:
+        """The job whose tasks hold the variables."""
+        return "worker" if self._scaling.has_copies else "ps"
+
+    def _tell_of_replacement(self, device: str) -> None:
+        """Tell that a worker that held a copy of the variables is started anew. The others wait for the checkpoint."""
+        replica, step = self._cluster.devices_of("worker").index(device), self._checkpoints.step
+        message = f"the worker of replica {replica} ({device}) died after step {step}: another is started"
+        self._worker_lost(self._events.tell(REPLACEMENT, step, message, replica, device))
 
     def final_values(self) -> dict[str, Any]:
         """The values of the variables at the end of training. The parts of partitioned variables are joined again."""
@@ -343,7 +361,7 @@ class ClusterTraining:
 
         spec = self._cluster.jobs["worker"]
         assert isinstance(session._runner, RemoteRunner)
-        return ReplicaDriver(
+        return (RingDriver if scaling.has_copies else ReplicaDriver)(
             self._cluster,
             session._runner.driver_id,
             compiled,

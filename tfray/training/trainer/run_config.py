@@ -44,7 +44,12 @@ class ScalingConfig:
             Ray finds room for them, up to `most`; it asks Ray for the missing ones all the time. Between two steps the
             variables are spread anew, and training goes on as if there had been so many from the start. When one dies,
             the run goes back to its checkpoint with those that are left, if they are at least `least`. See also
-            `Trainer.scale`.
+            `Trainer.scale`. With 0 each worker holds a copy of the variables. Workers then reduce their gradients among
+            themselves, by a ring all-reduce, and each makes the same updates: copies stay equal bit by bit, if the
+            workers' processors round alike. A step needs all workers: such a run is synchronous, of a fixed number of
+            workers, without backups, and it ends with the first input that ends. When a worker dies, or does not
+            answer within `RunConfig.step_timeout_s`, another one is started and the run goes back to its checkpoint.
+            Checkpoints are those of runs with parameter servers, and either kind of run goes on from them.
         replicated_shards: Whether each parameter server has a standby, which makes every update too, on another node if
             there is one. When one of the two dies, the other goes on: no step is lost, and nothing goes back to a
             checkpoint. Ray is asked for another one, which becomes the standby when it has come. Gradients are sent
@@ -89,7 +94,7 @@ class ScalingConfig:
     """
 
     workers: Positive | tuple[Positive, Positive] = 1
-    parameter_servers: Positive | tuple[Positive, Positive] | Auto = 1
+    parameter_servers: Count | tuple[Positive, Positive] | Auto = 1
     backup_workers: Count = 0
     mode: Annotated[str, OneOf(("sync", "async"))] = "sync"
     staleness: Count | None = None
@@ -134,10 +139,39 @@ class ScalingConfig:
             raise InvalidArgumentError(
                 f"staleness bounds asynchronous training: it cannot be {self.staleness} in mode {self.mode!r}"
             )
+        if self.has_copies:
+            self._check_copies()
+
+    def _check_copies(self) -> None:
+        """Check what a run without parameter servers cannot do."""
+        reasons = {
+            "mode": (self.mode == "async", "each update is made by all workers together"),
+            "backup_workers": (self.backup_workers, "a sum that goes round needs every worker, none can be left out"),
+            "workers": (self.elastic, "a sum that goes round needs the same workers in each step"),
+            "replicated_shards": (self.replicated_shards, "there are no shards that could have standbys"),
+        }
+        for name, (is_wanted, reason) in reasons.items():
+            if is_wanted:
+                raise InvalidArgumentError(
+                    f"{name}={getattr(self, name)!r} needs parameter servers, and parameter_servers is 0: {reason}"
+                )
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether each worker holds a copy of the variables, and there are no parameter servers."""
+        return self.parameter_servers == 0
+
+    def check_run(self, run: RunConfig) -> None:
+        """Raise `InvalidArgumentError` if a run cannot be scaled in this way."""
+        if self.has_copies and run.bad_gradients == "skip" and not run.local:
+            raise InvalidArgumentError(
+                "bad_gradients='skip' needs parameter servers, and parameter_servers is 0: a sum that goes round "
+                "cannot leave a worker out; 'stop' and 'report' are possible"
+            )
 
     def replica_options(self, run: RunConfig) -> ReplicaOptions:
         """How the replicas of a run compute, and what they send."""
-        return ReplicaOptions(run.accumulate, run.bad_gradients, self.wire_dtype)
+        return ReplicaOptions(run.accumulate, run.bad_gradients, self.wire_dtype, self.has_copies)
 
     def strategy_of(self, job: str) -> Any:
         """Ray's scheduling strategy of ``"worker"`` or ``"ps"``."""
@@ -211,11 +245,12 @@ class RunConfig:
         address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for the Ray that is there already.
         local: Train in this process, without Ray, on whole batches.
         seed: Graph-level seed of the model.
-        max_worker_restarts: How many dead workers may be replaced.
+        max_worker_restarts: How many dead workers may be replaced, where there are parameter servers.
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time that
             `on_step` and saves take does not count. A parameter server that answers nothing at all for so many seconds,
             or 120 without it, counts as dead, whatever waits for it: the start of the variables, a step, a save, or the
-            last read of the values. One that is at work answers, however long that takes.
+            last read of the values. One that is at work answers, however long that takes. A run without parameter
+            servers goes back to its checkpoint if a worker does not answer in a step.
         on_step: Called with each `StepRecord`, for progress and logs.
         callbacks: What else hears of the run: its start and end, steps, checkpoints, lost workers; see `Callback`.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
@@ -242,7 +277,8 @@ class RunConfig:
         asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
         mean_time_between_failures_s: Mean time between failures to assume before any was seen, in seconds. None assumes
             that each process which holds state fails once a day.
-        max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
+        max_recoveries: How often a run may go back to a checkpoint because a parameter server died; without parameter
+            servers, because a worker did.
         trace_steps: Numbers of steps to record, for `StepRecord.trace`.
         accumulate: How many batches of the input a replica computes for a step. It sends the mean of their gradients,
             as if it had read one batch of all their examples. Except for the input, it needs the memory of one batch

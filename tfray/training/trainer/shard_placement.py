@@ -12,7 +12,7 @@ from tfray.actors.clusters.cluster import Cluster
 from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import makes_resource, resource_name
-from tfray.framework.graph import DeviceFunction, Graph, Operation
+from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor
 from tfray.framework.region import ops_within
 from tfray.ops.state import state_ops
 from tfray.ops.system.checkpoint_ops import SNAPSHOT
@@ -153,21 +153,34 @@ class ShardPlacement:
         return found
 
 
-def move_variables(cluster: Cluster, moves: Sequence[Move]) -> None:
-    """Copy variables with their values from shard to shard. Those without a value have none afterwards, either."""
+def move_variables(cluster: Cluster, moves: Sequence[Move], job: str = JOB) -> None:
+    """Copy variables with their values from task to task. Those without a value have none afterwards, either.
+
+    Args:
+        cluster: The actors.
+        moves: The variables, and where they shall be. One may go to several tasks.
+        job: The job of all these tasks.
+
+    Raises:
+        UnavailableError: A task has died.
+    """
     for together in _batches(moves):
         graph = Graph()
         has_values, copies = [], []
+        sources: dict[tuple[Operation, str], Tensor] = {}
         with graph.as_default():
             for move in together:
                 attrs, name = move.variable.attrs, resource_name(move.variable)
                 with graph.device(move.source):
-                    source = state_ops.variable_handle(attrs["shape"], attrs["dtype"], shared_name=name)
+                    if (move.variable, move.source) not in sources:
+                        handle = state_ops.variable_handle(attrs["shape"], attrs["dtype"], shared_name=name)
+                        sources[move.variable, move.source] = handle
+                    source = sources[move.variable, move.source]
                 with graph.device(move.target):
                     target = state_ops.variable_handle(attrs["shape"], attrs["dtype"], shared_name=name)
                 has_values.append(state_ops.is_variable_initialized(source))
                 copies.append(state_ops.assign(target, state_ops.read_variable(source), validate_shape=False).op)
-        with Session(cluster.only(JOB), graph=graph) as session:
+        with Session(cluster.only(job), graph=graph) as session:
             known = session.run(has_values)
             session.run([copy for copy, has_value in zip(copies, known, strict=True) if has_value])
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tfray.placement.cost import Machine
     from tfray.training.trainer.shard_scaling import ShardScaling
     from tfray.training.trainer.shard_standbys import ShardStandbys
+    from tfray.training.trainer.worker_copies import WorkerCopies
 
 DAY_S: Final = 86400.0
 
@@ -89,7 +90,8 @@ class Trainer:
         self._input_fn = input_fn
         self.scaling = scaling or ScalingConfig()
         self.run = run or RunConfig()
-        self._shards: ShardScaling | ShardStandbys | None = None
+        self.scaling.check_run(self.run)
+        self._shards: ShardScaling | ShardStandbys | WorkerCopies | None = None
         """The parameter servers of the run that is under way on a cluster."""
 
     def fit(self) -> Result:
@@ -189,8 +191,9 @@ class Trainer:
         if "auto" in (self.scaling.parameter_servers, self.scaling.partitioner):
             self.scaling = self._settled(machine)
         scaling = self.scaling
-        strategy = NotedStrategy(scaling.shards)
-        setter = on_cpus(replica_device_setter(scaling.shards, worker_device="", ps_strategy=strategy))
+        job, count = ("/job:worker", 1) if scaling.has_copies else ("/job:ps", scaling.shards)
+        strategy = NotedStrategy(count)
+        setter = on_cpus(replica_device_setter(count, job, worker_device="", ps_strategy=strategy))
         assert not isinstance(scaling.partitioner, str)
         return replace(self.build(setter, scaling.partitioner), on_shards=strategy.placed)
 
@@ -217,7 +220,7 @@ class Trainer:
         if scaling.partitioner == "auto":
             trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
             total = int(sum(map(byte_size_load_fn, trained)))
-            scaling = replace(scaling, partitioner=balancing_partitioner(total, scaling.max_shards))
+            scaling = replace(scaling, partitioner=balancing_partitioner(total, max(1, scaling.max_shards)))
         return scaling
 
     # -- in this process -------------------------------------------------------------------------
@@ -301,7 +304,8 @@ class Trainer:
 
     def _checkpoints(self, model: BuiltModel, heard: RunCallbacks) -> RunCheckpoints:
         run = self.run
-        holders = 1 if run.local else self.scaling.shards + 1
+        scaling = self.scaling
+        holders = 1 if run.local else (scaling.min_workers if scaling.has_copies else scaling.shards) + 1
         return RunCheckpoints(
             model.graph,
             run.checkpoint_folder,
