@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.clusters.ray_runtime import connection, import_ray
-from tfray.actors.links.messages import SILENT
+from tfray.actors.links.silence import SILENT
 from tfray.errors import CancelledError, UnavailableError
 from tfray.formats.files import Closing
 from tfray.framework.device_spec import DeviceSpec

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from tfray.actors.links.handshake import LinkAddress
 
 
-SILENT: Final = "its process is frozen, or its machine is overloaded or cut off"
-"""Why an actor may not answer, for error messages."""
-
-SILENCE_S: Final = 120.0
-"""Seconds after which a run waits no longer for a process that answers nothing at all, if no other limit is given."""
-
-
 class StepKey(NamedTuple):
     """Identity of a step on devices.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import ray
 
-from tfray.actors.links.messages import SILENT
+from tfray.actors.links.silence import SILENT
 from tfray.errors import DeadlineExceededError, UnavailableError, UnknownError
 
 

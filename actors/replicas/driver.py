@@ -24,7 +24,6 @@ from tfray.actors.devices.device_metrics import StepMetrics
 from tfray.actors.links import ray_calls
 from tfray.actors.links.awaited_answers import Answers, frame_of, tell, unpack
 from tfray.actors.links.messages import (
-    SILENT,
     CancelStep,
     Combiner,
     CommitStep,
@@ -39,6 +38,7 @@ from tfray.actors.links.messages import (
 )
 from tfray.actors.links.notices import notice
 from tfray.actors.links.peers import next_number
+from tfray.actors.links.silence import SILENT
 from tfray.actors.replicas import random_states
 from tfray.actors.replicas.combiners import Paces, combiners
 from tfray.actors.replicas.membership import Elasticity, ElasticMembership, FaultPolicy, Membership, Progress

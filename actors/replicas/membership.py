@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tfray.actors.links.messages import SILENCE_S, SILENT, InputShare
+from tfray.actors.links.messages import InputShare
+from tfray.actors.links.silence import SILENCE_S, SILENT
 from tfray.actors.replicas.replica_protocol import Decision, ReplicaProtocol
 from tfray.errors import OpError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.links.awaited_answers import unpack
-from tfray.actors.links.messages import SILENT
 from tfray.actors.links.ray_calls import ended
+from tfray.actors.links.silence import SILENT
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.kernels.random_streams import RANDOM_STATE
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfray.actors.links.messages import SILENT
+from tfray.actors.links.silence import SILENT
 from tfray.actors.replicas.driver import HELD_UP_S, ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, Membership, SteadyMembership
 from tfray.actors.replicas.replica_protocol import Start

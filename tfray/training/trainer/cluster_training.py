@@ -12,7 +12,8 @@ import numpy as np
 
 from tfray.actors.clusters.cluster import Cluster, JobSpec
 from tfray.actors.clusters.remote_runner import RemoteRunner
-from tfray.actors.links.messages import SILENCE_S, InputShare
+from tfray.actors.links.messages import InputShare
+from tfray.actors.links.silence import SILENCE_S
 from tfray.actors.replicas.dataset_feeds import FedRows, end_feeds, start_feeds
 from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent

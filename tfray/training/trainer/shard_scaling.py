@@ -19,8 +19,8 @@ from contextlib import suppress
 from typing import Final
 
 from tfray.actors.clusters.cluster import Cluster
-from tfray.actors.links.messages import SILENCE_S
 from tfray.actors.links.ray_calls import outcome
+from tfray.actors.links.silence import SILENCE_S
 from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.settlement import Parted
 from tfray.actors.replicas.shard_starts import ShardStarts
