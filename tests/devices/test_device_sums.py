@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tfray.framework.dtypes import as_dtype
-from tfray.ops.kernels.gpu.device_sums import _cut, staged_sum, staged_sums
+from tfray.ops.kernels.gpu.device_sums import _cut, are_staged, staged_sum, staged_sums
 from tfray.runtime.device import cupy, gpu_count
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu_count(), reason="needs a GPU")]
@@ -99,3 +99,4 @@ def test_sums_may_be_rounded_at_the_end():
 )
 def test_how_rows_are_cut_depends_on_sizes_alone(rows, columns, parts):
     assert _cut(rows, columns).parts == parts
+    assert are_staged(rows, columns) == (parts > 1)

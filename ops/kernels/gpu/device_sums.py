@@ -114,7 +114,7 @@ def staged_sums(
 
 def are_staged(rows: int, columns: int) -> bool:
     """Whether the sum of these many rows takes two launches."""
-    return _cut(rows, columns, 1).parts > 1
+    return _cut(rows, columns).parts > 1
 
 
 def _as_rows(array: Array, shape: tuple[int, ...], summed: int) -> Array | None:
