@@ -102,8 +102,8 @@ def staged_sums(
             kept = (1,) * len(axes) + shape[len(axes) :]
             return [total.reshape(kept) for total in _sums_of_rows(xp, elements, matrices, rows, columns, scale, dtype)]
     if axes == (1,) and len(shape) == 2 and shape[1] >= _LONG_ROW and shape[0]:
-        forms = [array if array.shape == (shape[0], 1) else _as_rows(array, shape, 1) for array in arrays]
-        matrices = [matrix for matrix in forms if matrix is not None and matrix.flags.c_contiguous]
+        taken = [array if array.shape == (shape[0], 1) else _as_rows(array, shape, 1) for array in arrays]
+        matrices = [matrix for matrix in taken if matrix is not None and matrix.flags.c_contiguous]
         if len(matrices) == len(arrays):
             return _sums_along_rows(xp, elements, matrices, shape, scale, dtype)
     if axes == (0, *range(2, len(shape))) and prod(shape) // max(shape[1], 1) > _MOST_TURNS * _THREADS:
@@ -179,16 +179,7 @@ def _sums_along_rows(
     xp: ArrayModule, elements: Sequence[str], matrices: Sequence[Array], shape: Sequence[int], scale: float, dtype: Any
 ) -> list[Array]:
     rows, columns = shape
-    forms = [
-        "column"
-        if matrix.shape == (rows, 1)
-        else "whole"
-        if matrix.ndim > 1
-        else "number"
-        if matrix.size == 1
-        else "row"
-        for matrix in matrices
-    ]
+    forms = ["column" if matrix.shape == (rows, 1) else _form(matrix) for matrix in matrices]
     lanes = _lanes([m for m, form in zip(matrices, forms, strict=True) if form in ("whole", "row")], columns)
     threads = min(_THREADS, 1 << max(columns // lanes - 1, 31).bit_length())
     dtypes = tuple(matrix.dtype for matrix in matrices)
