@@ -170,5 +170,5 @@ def test_tensors_run_several_times():
     counter = tf.Variable(0)
     values = run_n({"next": counter.assign_add(2)}, n=3)
     assert [each["next"] for each in values] == [2, 4, 6]
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="output_dict is invalid"):
         run_n({})
