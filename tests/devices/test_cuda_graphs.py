@@ -154,6 +154,29 @@ def test_a_loop_over_time_gives_what_it_gives_without_graphs(lengths, monkeypatc
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("is_looked_up", [True, False])
+def test_what_a_loop_runs_over_is_trained_as_without_graphs(is_looked_up, monkeypatch):
+    def trained_inputs(graphs):
+        monkeypatch.setenv(cuda_graphs.GRAPHS_VARIABLE, "1" if graphs else "0")
+        random = np.random.default_rng(0)
+        with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+            shape = (6, 5) if is_looked_up else (3, 4, 5)
+            rows = tf.Variable(random.normal(size=shape).astype(np.float32))
+            ids = random.integers(6, size=(3, 4)).astype(np.int32)
+            x = tf.nn.embedding_lookup(rows, ids) if is_looked_up else rows
+            cell = tf.nn.rnn_cell.GRUCell(5, kernel_initializer=tf.random_normal_initializer(seed=1))
+            loss = tf.reduce_mean(tf.square(tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)[0]))
+            train_op = tf.train.AdamOptimizer(0.02).minimize(loss)
+            session.run(tf.global_variables_initializer())
+            losses = [session.run([loss, train_op])[0] for _ in range(8)]
+            return losses, session.run(rows)
+
+    losses, expected = trained_inputs(graphs=False)
+    again, found = trained_inputs(graphs=True)
+    np.testing.assert_allclose(again, losses, rtol=1e-5)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_a_loop_that_ends_by_a_value_on_the_device_is_run_as_it_is(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2])
@@ -213,7 +236,7 @@ def test_rows_of_a_table_are_updated_by_a_graph(optimizer, monkeypatch, replays)
     assert len(replays) == 5
 
 
-def test_a_variable_that_a_loop_updates_is_updated_by_the_graph(replays):
+def test_a_variable_that_a_loop_updates_is_updated_in_every_step(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         weight = tf.Variable([5.0, 3.0], use_resource=True)
 
