@@ -80,6 +80,11 @@ class CompiledReplicaStep:
     standbys: dict[str, Partition] = field(default_factory=dict)
 
     @property
+    def standby_devices(self) -> dict[str, str]:
+        """By shard: the device of its standby, if it has one."""
+        return {shard: part.device for shard, part in self.standbys.items()}
+
+    @property
     def homes(self) -> dict[str, str]:
         """By name of each operation that runs on shards: its shard."""
         parts = [*((part.device, part) for part in self.shards), *self.serving.items()]

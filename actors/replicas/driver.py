@@ -57,7 +57,6 @@ from tfray.errors import (
 from tfray.placement.parameters import parameter_partitions
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep
 from tfray.runtime.edge_key import EdgeKey
-from tfray.runtime.plan import Partition
 
 POLL_S: Final = 0.25
 """Seconds after which a wait for answers ends in any case, to look at deadlines and workers that are overdue."""
@@ -135,7 +134,7 @@ class ReplicaDriver:
         self._serving_id = self._plan_id.of_role("serving")
         self._parameters_id = self._plan_id.of_role("parameters")
         self._shards = [partition.device for partition in compiled.shards]
-        self._standbys = _devices_of(compiled.standbys)
+        self._standbys = compiled.standby_devices
         self._lost: UnavailableError | None = None
         """Why the run has to go on without a shard, or the standby of one."""
         self._gone: set[str] = set()
@@ -189,8 +188,7 @@ class ReplicaDriver:
                     return
                 if self._lost is not None:
                     self._settle()
-                reports, self._reports = self._reports, []
-                yield from self._hand_out(reports)
+                yield from self._hand_out(self.take_reports())
                 if self._lost is not None:
                     raise self._lost
         finally:
@@ -299,7 +297,7 @@ class ReplicaDriver:
     def _half_done(self) -> set[str]:
         """Those that are left where a step has failed that may have made a part of its updates."""
         found = self._asked(lambda actor: actor.is_half_done.remote(self._driver_id), HELD_UP_S)
-        return {device for device, is_half_done in found.items() if is_half_done}
+        return {device for device in found if found[device]}
 
     def _asked(self, ask: Callable[[Any], Any], timeout_s: float) -> dict[str, Any]:
         """The answers of the shards and standbys that are left. Who does not answer is gone too."""
@@ -354,7 +352,7 @@ class ReplicaDriver:
         timeout_s = self._faults.answer_s
         streams = random_states.collect(self._cluster, self._session, self._shards, (), 0, timeout_s)
         self._compiled, self._shards = compiled, [partition.device for partition in compiled.shards]
-        self._standbys = _devices_of(compiled.standbys)
+        self._standbys = compiled.standby_devices
         for name in ("_parameters", "_combinable"):
             self.__dict__.pop(name, None)
         self._register_shards()
@@ -424,12 +422,12 @@ class ReplicaDriver:
             self._check_silent()
 
     def _check_silent(self) -> None:
-        """Do without a shard or standby that answers nothing at all. A step without a timeout would wait for it."""
-        try:
-            there = [device for device in self._all_shards if device not in self._gone]
-            self._cluster.check_answers(there, lambda: "its part of a step")
-        except UnavailableError as error:
-            self._lose(error.device or "", error)
+        """Do without those that answer nothing at all. A step without a timeout would wait for them."""
+        for device in self._awaited():
+            try:
+                self._cluster.check_answers([device], lambda: "its part of a step")
+            except UnavailableError as error:
+                self._do_without(device, error)
 
     def _execute(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -562,10 +560,9 @@ class ReplicaDriver:
             try:
                 self._traces.unpack(ref, shard, step)
             except CancelledError:
-                return []  # the replica is gone
+                pass  # the replica is gone
             except UnavailableError as error:
                 self._lose(error.device or shard, error)
-                return []
             except OpError as error:
                 error.message = f"what replica {replica} asked of {shard} in step {step} failed: {error.message}"
                 raise
@@ -683,9 +680,8 @@ class ReplicaDriver:
             if shard in self._gone:
                 self._execute(without())
                 return self._take_early(replica, computing)
-            notice(f"replica {replica} ({self._workers[replica]}) does not reach {shard}, and is given up")
-            self._drop_steps(replica)
-            return self._membership.left(replica)
+            self._give_up(replica, f"it does not reach {shard}")
+            return []
 
         self._calls[self._cluster.actor(shard).ready.remote()] = answered
         return []
@@ -701,8 +697,7 @@ class ReplicaDriver:
         duration_s = time.perf_counter() - step.began_at
         staleness = self._position - step.position
         self._position = done.position
-        later = step.end()
-        if later is not None:
+        if (later := step.end()) is not None:
             self._begin(later)
         live, dropped = self._protocol.live, self._protocol.dropped
         self._metrics.observe(duration_s, len(members), live, dropped)
@@ -736,20 +731,33 @@ class ReplicaDriver:
         return time.perf_counter() - self._away_s
 
     def _check_deadline(self) -> None:
-        now = self._clock()
+        """A step that takes too long fails the run, unless it waits for somebody who answers nothing at all."""
+        late = next((step for step in self._open.values() if self._clock() > step.due), None)
+        if late is None:
+            return
+        silent = set(self._awaited()).difference(self._cluster.answering(self._awaited(), HELD_UP_S))
+        if not silent:
+            raise self._late(late.number)
         for step in self._open.values():
-            if now > step.due:
-                if self._standbys and self._lose_silent():
-                    return
-                raise self._late(step.number)
-
-    def _lose_silent(self) -> bool:
-        """Do without shards and standbys that answer nothing: they are frozen. Returns whether there are any."""
-        there = set(self._all_shards) - self._gone
-        silent = there.difference(self._cluster.answering(sorted(there), HELD_UP_S))
+            step.allow(self._clock() + (self._faults.step_timeout_s or math.inf))
         for device in silent:
-            self._lose(device, UnavailableError(f"{device} does not answer: {SILENT}", device=device))
-        return bool(silent)
+            why = f"{device} does not answer in step {late.number}: {SILENT}"
+            self._do_without(device, UnavailableError(why, device=device))
+
+    def _awaited(self) -> list[str]:
+        """Shards, standbys, and workers that have a step."""
+        shards = [device for device in self._all_shards if device not in self._gone]
+        return shards + [self._workers[replica] for replica in self._at_work()]
+
+    def _at_work(self) -> list[int]:
+        return [replica for replica, steps in self._computing.items() if steps]
+
+    def _do_without(self, device: str, error: UnavailableError) -> None:
+        """Treat one that answers nothing as if it were dead."""
+        if device in self._all_shards:
+            self._lose(device, error)
+        else:
+            self._give_up(self._workers.index(device), error.message)
 
     def _check_held_up(self) -> None:
         """Give up replicas that alone keep the run from saving or ending: they are frozen, or cut off.
@@ -764,14 +772,14 @@ class ReplicaDriver:
         if now - self._held_up_since < max(HELD_UP_S, HELD_UP_STEPS * self._paces.longest(self._computing)):
             return
         self._held_up_since = None
-        held_up = [replica for replica, steps in self._computing.items() if steps]
-        for replica in held_up:  # not those that are given their steps meanwhile
-            notice(
-                f"replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
-                "given up, and another replica takes its step"
-            )
-            self._drop_steps(replica)
-            self._execute(self._membership.left(replica))
+        for replica in self._at_work():  # not those that are given their steps meanwhile
+            self._give_up(replica, f"it has not ended its step: {SILENT}")
+
+    def _give_up(self, replica: int, why: str) -> None:
+        """Go on without a replica. What it had to do in asynchronous training another one does."""
+        notice(f"replica {replica} ({self._workers[replica]}) is given up: {why}")
+        self._drop_steps(replica)
+        self._execute(self._membership.left(replica))
 
     def _late(self, step: int) -> DeadlineExceededError:
         late = [f"replica {r} ({self._workers[r]})" for r, steps in sorted(self._computing.items()) if step in steps]
@@ -790,8 +798,3 @@ class ReplicaDriver:
                 actor.abort_all.remote(self._driver_id, "training has ended")
                 actor.deregister.remote([self._plan_id, self._serving_id, self._parameters_id])
         self._membership.end()
-
-
-def _devices_of(standbys: Mapping[str, Partition]) -> dict[str, str]:
-    """By shard, the device of its standby."""
-    return {shard: part.device for shard, part in standbys.items()}

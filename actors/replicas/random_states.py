@@ -29,7 +29,7 @@ def collect(
 ) -> dict[str, Any]:
     """The streams of a session on its devices, as arrays by their names in checkpoints.
 
-    A worker that is gone has none. Those of one that is late are left out: after a restore they begin anew.
+    A worker that is gone has none. Those of one that is late or frozen are left out: after a restore they begin anew.
 
     Args:
         cluster: The cluster.
@@ -41,7 +41,7 @@ def collect(
 
     Raises:
         UnavailableError: A shard is gone, or answers nothing at all.
-        DeadlineExceededError: A shard, or a worker that is needed, has not answered in time.
+        DeadlineExceededError: A shard, or a worker that is needed, has not answered in time, though it is not frozen.
     """
     devices = [device for device in (*shards, *workers) if device in cluster.devices]
     calls = {cluster.actor(device).random_states.remote(session): device for device in devices}
@@ -109,7 +109,7 @@ def answers(
     """Yield answers of devices as they come: of all shards, of the needed workers, and of others within a moment.
 
     A worker that is gone, or to which the link is lost, is not waited for. A shard of which this is true ends the wait
-    with `UnavailableError`.
+    with `UnavailableError`. Who has answered nothing at all in `timeout_s` counts as gone from then on.
     """
     waiting = dict(calls)
     ends = None if timeout_s is None else time.monotonic() + timeout_s
@@ -124,10 +124,13 @@ def answers(
         if not done and left_s <= POLL_S:
             if are_latecomers:
                 return
-            shards = [device for device in late if device not in workers]
-            for device in set(shards).difference(cluster.answering(shards, LATECOMER_S)):
+            silent = set(late).difference(cluster.answering(late, LATECOMER_S))
+            for device in silent.difference(workers):
                 raise UnavailableError(_late([device], timeout_s), device=device)
-            raise DeadlineExceededError(_late(late, timeout_s))
+            if not silent:
+                raise DeadlineExceededError(_late(late, timeout_s))
+            for device in silent:
+                cluster.peer(device).died()
         cluster.watch()
         for ref, device in list(waiting.items()):
             if ref not in done and cluster.peer(device).is_lost:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfray.actors.links.silence import SILENT
-from tfray.actors.replicas.driver import HELD_UP_S, ReplicaDriver
+import numpy as np
+
+from tfray.actors.replicas.driver import BATCHES, ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, Membership, SteadyMembership
+from tfray.actors.replicas.random_states import collect
 from tfray.actors.replicas.replica_protocol import Start
 from tfray.actors.replicas.step_in_flight import StepInFlight
 from tfray.errors import UnavailableError
@@ -52,16 +54,10 @@ class RingDriver(ReplicaDriver):
     def _floor(self) -> int:
         return next(iter(self._open), self._progress.step)
 
-    def _check_silent(self) -> None:
-        self._cluster.check_answers(self._workers, lambda: "its part of a step")
+    def state(self) -> dict[str, Any]:
+        """See `ReplicaDriver.state`. No replica may be gone: a run goes back to what this returns, with all of them."""
+        states = collect(self._cluster, self._session, self._workers, (), 0, self._faults.answer_s)
+        return states | {BATCHES: np.array(self._progress.batches)}
 
-    def _check_deadline(self) -> None:
-        now = self._clock()
-        late = next((step for step in self._open.values() if now > step.due), None)
-        if late is None:
-            return
-        answering = self._cluster.answering(self._workers, HELD_UP_S)
-        for device in self._workers:
-            if device not in answering:
-                raise UnavailableError(f"{device} does not answer in step {late.number}: {SILENT}", device=device)
-        raise self._late(late.number)
+    def _do_without(self, device: str, error: UnavailableError) -> None:
+        raise error

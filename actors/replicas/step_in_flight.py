@@ -85,6 +85,11 @@ class StepInFlight:
         self.began_at, self.position, self.due = time.perf_counter(), position, due
         self.took_s.clear()
 
+    def allow(self, due: float) -> None:
+        """Give it more time, if its time is limited now."""
+        if self.due < math.inf:
+            self.due = due
+
     def reopen(self) -> None:
         """Note that all of its replicas are gone. It has no time limit until another joins."""
         self.due = math.inf

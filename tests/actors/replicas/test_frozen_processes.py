@@ -25,7 +25,7 @@ from tests.support.waiting import Task
 from tfray.actors.links import peer_link
 from tfray.actors.links.peer_link import MAX_UNSENT_BYTES, Link
 from tfray.actors.replicas import driver, membership, random_states
-from tfray.errors import DeadlineExceededError, UnavailableError
+from tfray.errors import UnavailableError
 from tfray.training.trainer import cluster_training
 
 pytestmark = pytest.mark.ray
@@ -47,8 +47,8 @@ def freeze_until_the_end():
         os.kill(pid, signal.SIGCONT)
 
 
-def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **options):
-    """A run of which a replica freezes for good after the tenth step, with a save at every tenth.
+def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, at=10, step_timeout_s=None, **options):
+    """A run of which a replica freezes for good after the step `at`, with a save at every tenth.
 
     Of an asynchronous run it has taken part by then: of a synchronous one it may be the one that never counts.
     """
@@ -56,7 +56,7 @@ def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **o
 
     def on_step(record):
         members.update(record.members)
-        if record.step >= 10 and not stopped and (frozen in members or "mode" not in options):
+        if record.step >= at and not stopped and (frozen in members or "mode" not in options):
             stopped.append(record.step)
             freeze(noted_pid(folder, frozen))
 
@@ -71,6 +71,7 @@ def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **o
             save_every_steps=10,
             keep_checkpoints=9,
             max_worker_restarts=restarts,
+            step_timeout_s=step_timeout_s,
         ),
     ).fit()
 
@@ -78,8 +79,9 @@ def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **o
 @pytest.mark.fault(
     "Workers and parameter servers",
     "A worker stands still: its process is frozen.",
-    happens="Backup and asynchronous runs go on without it, as if it were slow.",
-    promise="No save and no step waits for it.",
+    happens="Backup and asynchronous runs go on without it, as if it were slow. Where a step waits for it, it "
+    "counts as dead after `step_timeout_s`, or 120 s without it, and is replaced.",
+    promise="No save waits for it, and no step longer than that.",
 )
 def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
     result = run_with_a_frozen_worker(tmp_path, freeze, backup_workers=1)
@@ -92,8 +94,9 @@ def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
 @pytest.mark.fault(
     "Workers and parameter servers",
     "A worker stands still: its process is frozen.",
-    happens="Backup and asynchronous runs go on without it, as if it were slow.",
-    promise="No save and no step waits for it.",
+    happens="Backup and asynchronous runs go on without it, as if it were slow. Where a step waits for it, it "
+    "counts as dead after `step_timeout_s`, or 120 s without it, and is replaced.",
+    promise="No save waits for it, and no step longer than that.",
 )
 @pytest.mark.parametrize("frozen", [0, pytest.param(2)])
 def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
@@ -102,11 +105,39 @@ def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
     """The step that it had is another's, which is not given up itself: every step is done once."""
     monkeypatch.setattr(driver, "HELD_UP_S", 4.0)  # longer than a busy machine makes others wait
     result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, frozen=frozen, restarts=0, mode="async")
-    assert f"replica {frozen} (/job:worker/task:{frozen}/device:CPU:0) has not ended" in capfd.readouterr().err
+    assert (
+        f"replica {frozen} (/job:worker/task:{frozen}/device:CPU:0) is given up: it has not ended"
+        in capfd.readouterr().err
+    )
     assert {record.members for record in result.history[-20:]} == {(r,) for r in range(3) if r != frozen}
     assert [record.step for record in result.history] == list(range(1, 61))
     assert result.variables["global_step"] == 60
     assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 6
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A worker stands still: its process is frozen.",
+    happens="Backup and asynchronous runs go on without it, as if it were slow. Where a step waits for it, it "
+    "counts as dead after `step_timeout_s`, or 120 s without it, and is replaced.",
+    promise="No save waits for it, and no step longer than that.",
+)
+@pytest.mark.parametrize(
+    ("at", "limit_s"),
+    [(13, None), pytest.param(13, 5.0, marks=pytest.mark.slow), pytest.param(10, None, marks=pytest.mark.slow)],
+    ids=["a step", "a step with a limit", "a save"],
+)
+def test_a_frozen_worker_for_which_steps_wait_is_replaced(ray_local, tmp_path, freeze, monkeypatch, capfd, at, limit_s):
+    """No step times out: the others take it up, and it is given time anew."""
+    for module in (cluster_training, membership):
+        monkeypatch.setattr(module, "SILENCE_S", 5.0)
+    result = run_with_a_frozen_worker(tmp_path, freeze, frozen=1, at=at, step_timeout_s=limit_s)
+    if at == 13:
+        assert "replica 1 (/job:worker/task:1/device:CPU:0) is given up: /job:worker/task:1" in capfd.readouterr().err
+    assert [record.step for record in result.history] == list(range(1, 41))
+    assert result.variables["global_step"] == 40
+    assert [event.kind for event in result.events] == ["replacement"]
+    assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 4
 
 
 def killed(folder, replica):
@@ -229,14 +260,14 @@ def test_nothing_waits_for_a_frozen_parameter_server(ray_local, clusters, tmp_pa
     "newest, another raises `tf.errors.UnavailableError`.",
     promise="Nothing waits longer for it: no start of the variables, no step, no save, and no last read of the values.",
 )
-@pytest.mark.parametrize("moment", ["save", "read", "step"])
+@pytest.mark.parametrize(("moment", "limit_s"), [("save", None), ("read", None), ("step", None), ("step", 5.0)])
 def test_a_run_with_checkpoints_replaces_a_frozen_parameter_server(
-    ray_local, clusters, tmp_path, freeze, monkeypatch, moment
+    ray_local, clusters, tmp_path, freeze, monkeypatch, moment, limit_s
 ):
     callback = Freezing(moment, ray_local, clusters, freeze, monkeypatch)
     for module in (cluster_training, membership):
         monkeypatch.setattr(module, "SILENCE_S", 5.0)
-    result = run_with_a_frozen_shard(callback, checkpoint_dir=str(tmp_path), save_every_steps=5)
+    result = run_with_a_frozen_shard(callback, checkpoint_dir=str(tmp_path), save_every_steps=5, step_timeout_s=limit_s)
     assert [record.step for record in result.history][-1] == 20 or moment == "read"
     assert result.variables["global_step"] == 20
     (event,) = result.events
@@ -267,16 +298,19 @@ def test_a_step_in_which_a_worker_was_frozen_is_soon_no_measure():
 
 @pytest.mark.slow
 def test_random_states_of_a_frozen_worker_that_is_needed_are_waited_for_no_longer_than_said(ray_local, freeze):
+    """From then on it counts as gone. A shard in its place is an error."""
     import ray
 
     with tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)}) as cluster:
         shards, workers = [cluster.devices[-1]], cluster.devices[:2]
         freeze(ray.get(cluster.actor(workers[1]).ready.remote()).pid)
         assert random_states.collect(cluster, "a session", shards, workers, 1, None) == {}
-        with pytest.raises(
-            DeadlineExceededError, match=r"worker/task:1.* did not answer within 0.5 s: its process is fr"
-        ):
-            random_states.collect(cluster, "a session", shards, workers, 2, 0.5)
+        with pytest.raises(UnavailableError, match=r"worker/task:1.* did not answer within 0.5 s: its process is fr"):
+            random_states.collect(cluster, "a session", [*shards, workers[1]], workers[:1], 1, 0.5)
+        assert random_states.collect(cluster, "a session", shards, workers, 2, 0.5) == {}
+        began_at = time.monotonic()
+        assert random_states.collect(cluster, "a session", shards, workers, 2, PATIENCE_S) == {}
+        assert time.monotonic() - began_at < PATIENCE_S / 2
 
 
 def test_a_session_that_is_closed_waits_for_no_frozen_device(ray_local, freeze):

@@ -249,8 +249,8 @@ class RunConfig:
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time that
             `on_step` and saves take does not count. A parameter server that answers nothing at all for so many seconds,
             or 120 without it, counts as dead, whatever waits for it: the start of the variables, a step, a save, or the
-            last read of the values. One that is at work answers, however long that takes. A run without parameter
-            servers goes back to its checkpoint if a worker does not answer in a step.
+            last read of the values. So does a worker for which a step waits. One that is at work answers, however long
+            that takes.
         on_step: Called with each `StepRecord`, for progress and logs.
         callbacks: What else hears of the run: its start and end, steps, checkpoints, lost workers; see `Callback`.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
