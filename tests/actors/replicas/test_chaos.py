@@ -45,6 +45,9 @@ FROZEN_AT_ONCE = 2
 
 KINDS = ("worker", "parameter server", "raylet", "driver")
 
+RECOVERING = ("start", "replacement", "restore", "elastic change")
+"""Phases of a run that follow a blow."""
+
 
 class Strike(NamedTuple):
     """Something that was done to a run.
@@ -71,9 +74,9 @@ class Strike(NamedTuple):
 
 
 class Nodes:
-    """Ray's nodes: a head for the drivers, one for two parameter servers, and three for a worker each."""
+    """Ray's nodes: a head for the drivers, one for parameter servers and standbys, and three for a worker each."""
 
-    SHARDS, WORKER = {"ps": 2}, {"worker": 1}
+    SHARDS, WORKER = {"ps": 4}, {"worker": 1}
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -147,13 +150,16 @@ class Chaos:
         """Wait for a moment to strike: soon, in a save, while the run recovers from the last blow, or when it has."""
         choice = self.random.random()
         last = max((strike.began for strike in self.strikes), default=0.0)
-        if choice < 0.25:
+        missing = set(RECOVERING) - self.phases
+        if missing and self.random.random() < 0.5:
+            self.until(lambda: self.training.phase in missing or self._goes_on_since(last))
+        elif choice < 0.25:
             self._for(self.random.uniform(0.1, 3.0))
         elif choice < 0.45:
             phase, ends = self.random.choice(["save", "write"]), time.monotonic() + 3.0
             self.until(lambda: self.training.phase == phase or time.monotonic() > ends)
         elif choice < 0.7:
-            phase = self.random.choice(["start", "replacement", "restore", "elastic change"])
+            phase = self.random.choice(RECOVERING)
             self.until(lambda: self.training.phase == phase or self._goes_on_since(last))
         else:
             self.until(lambda: self._goes_on_since(last))
@@ -226,6 +232,11 @@ class Chaos:
     # -- what came of it ---------------------------------------------------------------------------
 
     @property
+    def phases(self):
+        """In which phases it was struck."""
+        return {strike.phase for strike in self.strikes}
+
+    @property
     def _last_ended(self):
         return max((strike.ended for strike in self.strikes), default=0.0)
 
@@ -263,7 +274,7 @@ class Chaos:
 
     def report(self):
         """What was struck, by phase, and the longest pauses."""
-        phases = sorted({strike.phase for strike in self.strikes})
+        phases = sorted(self.phases)
         lines = [f"{'':28}" + "".join(f"{phase:>15}" for phase in phases)]
         for kind in KINDS:
             for is_freeze in (False, True):
@@ -323,6 +334,8 @@ MODES = {
     "elastic": {"workers": (1, 3)},
     "elastic async": {"workers": (1, 3), "mode": "async"},
     "elastic shards": {"workers": 3, "backup_workers": 1, "parameter_servers": (1, 2)},
+    "standbys": {"workers": 3, "backup_workers": 1, "replicated_shards": True},
+    "copies": {"workers": 3, "parameter_servers": 0},
 }
 
 
@@ -332,15 +345,16 @@ def spare_of(mode):
 
 
 def scaling_of(mode):
-    return {
-        "parameter_servers": 2,
-        **MODES[mode],
-        "cpus_per_worker": 1,
-        "cpus_per_parameter_server": 0.1,
-        "worker_resources": {"worker": 1},
-        "parameter_server_resources": {"ps": 1},
-        "start_timeout_s": 120,
-    }
+    scaling = {"parameter_servers": 2, **MODES[mode], "cpus_per_worker": 1, "worker_resources": {"worker": 1}}
+    if scaling["parameter_servers"]:
+        scaling |= {"cpus_per_parameter_server": 0.1, "parameter_server_resources": {"ps": 1}}
+    return scaling | {"start_timeout_s": 120}
+
+
+def phases_of(mode):
+    """Phases of a run that forty blows do not miss."""
+    changes = isinstance(MODES[mode]["workers"], tuple)
+    return {"start", "restore", "steps", "save"} | ({"elastic change"} if changes else set())
 
 
 def trained_in_chaos(nodes, folder, mode, strikes, seed, allowed=EVERYTHING, longest_s=60.0, steps=None):
@@ -358,6 +372,8 @@ def trained_in_chaos(nodes, folder, mode, strikes, seed, allowed=EVERYTHING, lon
         print(chaos.report())
         training.process.kill()
     assert len(chaos.strikes) == strikes
+    if strikes >= 40:
+        assert chaos.phases >= phases_of(mode)
     chaos.assert_patience()
     return training
 
