@@ -145,10 +145,11 @@ def trained_on_sequences(steps, monkeypatch, graphs, lengths=(7,)):
 
 
 @pytest.mark.parametrize("lengths", [(7,), (7, 3)])
-def test_a_loop_over_time_gives_what_it_gives_without_graphs(lengths, monkeypatch, replays):
+def test_a_loop_over_time_is_captured_turn_by_turn(lengths, monkeypatch, replays):
     expected, weights = trained_on_sequences(12, monkeypatch, False, lengths)
     assert not replays
     losses, found = trained_on_sequences(12, monkeypatch, True, lengths)
+    assert len(replays) == (9 if len(lengths) == 1 else 6)
     assert losses == expected and len(set(losses)) == 12
     for one, other in zip(found, weights, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -151,6 +151,8 @@ def _written(method: Method, *args: Any, out: Any = None, **kwargs: Any) -> Any:
 for _owner, _name, _target in (
     (ndarray, "__getitem__", fakegraphs.keyword_out),
     (ndarray, "__setitem__", fakegraphs.nothing),
+    (ndarray, "put", fakegraphs.nothing),
+    (ndarray, "reshape", fakegraphs.keyword_out),  # it copies what a view cannot show
     (Method, "__call__", _written),
     (ufunc, "__call__", _outs),
     (ufunc, "at", fakegraphs.nothing),
