@@ -224,8 +224,13 @@ def _grouped(rows: Tensor, num_true: int) -> Tensor:
 def _masked(labels: Tensor, sampled: Tensor, num_true: int, logits: Tensor) -> Tensor:
     """The least finite number where a candidate is a true class of the example, 0 elsewhere."""
     hits = compute_accidental_hits(labels, sampled, num_true)
+    least = np.array(-np.inf if logits.dtype is dtypes.float16 else logits.dtype.min, logits.dtype.numpy)
+    if num_true == 1:  # an example hits one candidate at most: what a device gets for it has one shape in every step
+        with state_ops.colocated_with(hits.ids):
+            examples, sizes = array_ops.expand_dims(hits.indices, 1), array_ops.shape(labels)[:1]
+            places = array_ops.scatter_nd(examples, hits.ids + 1, sizes) - 1
+        return array_ops.one_hot(places, array_ops.size(sampled), least, np.zeros_like(least), dtype=logits.dtype)
     places = array_ops.stack([array_ops.cast(hits.indices, dtypes.int64), hits.ids], 1)
     sizes = array_ops.shape(logits, out_type=dtypes.int64)
-    least = np.array(-np.inf if logits.dtype is dtypes.float16 else logits.dtype.min, logits.dtype.numpy)
     weights = array_ops.fill([array_ops.size(hits.ids)], least)
-    return sparse_to_dense(places, sizes, weights, np.zeros((), logits.dtype.numpy), validate_indices=False)
+    return sparse_to_dense(places, sizes, weights, np.zeros_like(least), validate_indices=False)

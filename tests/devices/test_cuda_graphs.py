@@ -178,6 +178,55 @@ def test_what_a_loop_runs_over_is_trained_as_without_graphs(is_looked_up, monkey
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_a_step_whose_words_are_drawn_on_the_host_is_one_graph(monkeypatch, replays):
+    """What comes before and after in one: the loop of the network, and that of its gradient."""
+
+    def trained_on_words(graphs):
+        monkeypatch.setenv(cuda_graphs.GRAPHS_VARIABLE, "1" if graphs else "0")
+        random = np.random.default_rng(0)
+        with tf.Graph().as_default(), tf.Session() as session:
+            words, following = tf.placeholder(tf.int32, [3, 4]), tf.placeholder(tf.int32, [3, 4])
+            table, bias = tf.Variable(random.normal(size=(50, 5)).astype(np.float32)), tf.Variable(tf.zeros([50]))
+            x = tf.nn.embedding_lookup(table, words)
+            cell = tf.nn.rnn_cell.GRUCell(5, kernel_initializer=tf.random_normal_initializer(seed=1))
+            outputs = tf.reshape(tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)[0], [12, 5])
+            labels = tf.reshape(following, [12, 1])
+            losses = tf.nn.sampled_softmax_loss(table, bias, labels, outputs, 8, 50, seed=3)
+            loss = tf.reduce_mean(losses)
+            train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)
+            session.run(tf.global_variables_initializer())
+            found = []
+            for _ in range(9):
+                feeds = {words: random.integers(50, size=(3, 4)), following: random.integers(50, size=(3, 4))}
+                found.append(session.run([loss, train_op], feeds)[0])
+            return found, session.run([table, bias])
+
+    losses, expected = trained_on_words(graphs=False)
+    assert not replays
+    again, found = trained_on_words(graphs=True)
+    assert len(replays) == 6 and len(set(losses)) == 9
+    np.testing.assert_allclose(again, losses, rtol=1e-5)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_what_the_host_waits_for_is_computed_before_what_waits_for_it(replays):
+    """A value goes to the host and comes back, and a part that needs neither joins what waits for it."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [3])
+        with tf.device("/gpu:0"):
+            doubled, other = x * 2, tf.exp(x)
+        with tf.device("/cpu:0"):
+            back = tf.py_func(lambda value: value + 1, [doubled], tf.float32)
+            back.set_shape([3])
+        with tf.device("/gpu:0"):
+            y = back * other + tf.exp(x)
+        for step in range(6):
+            values = np.arange(3, dtype=np.float32) / (step + 1)
+            np.testing.assert_allclose(session.run(y, {x: values}), (2 * values + 2) * np.exp(values), rtol=1e-5)
+    assert replays
+
+
 def test_a_loop_that_ends_by_a_value_on_the_device_is_run_as_it_is(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2])

@@ -127,6 +127,7 @@ class Segment:
     """Operations that run without waiting once their blocking ancestors have delivered, or one that may wait.
 
     Attributes:
+        mask: A bit for each group of Recv operations, and each operation that waits, among its ancestors.
         ops: The operations.
         sources: Constants and handles that they read. Each segment that reads one has its own.
         suspends: Whether its only operation may have to wait. The executor then leaves it, and runs it again later.
@@ -139,8 +140,9 @@ class Segment:
         releases: What is released once it and others have run; see `Releases.keys`.
     """
 
-    def __init__(self, index: int, ops: list[Operation]) -> None:
+    def __init__(self, index: int, mask: int, ops: list[Operation]) -> None:
         self.index = index
+        self.mask = mask
         self.ops = ops
         self.sources: list[Operation] = []
         self.suspends = ops[0].op_def.blocking
@@ -332,17 +334,57 @@ class Plan:
                 mask |= 1 << group_bits.setdefault((op.attr("source"), op.attr("group")), len(group_bits))
                 self.recvs.append(op)
             elif is_blocking(op):
-                by_mask[op] = Segment(len(by_mask), [op])
+                by_mask[op] = Segment(len(by_mask), mask, [op])
                 mask |= 1 << group_bits.setdefault(op, len(group_bits))
             elif not (op.outputs and op.outputs[0] in self._fed):
                 if mask not in by_mask:
-                    by_mask[mask] = Segment(len(by_mask), [op])
+                    by_mask[mask] = Segment(len(by_mask), mask, [op])
                 else:
                     by_mask[mask].ops.append(op)
             self._mask[op] = mask
         self._release_bits = {key: 1 << group_bits[key] for key in self.releases.keys if key in group_bits}
-        self._segment_of = {op: segment for segment in by_mask.values() for op in segment.ops}
-        return list(by_mask.values())
+        segments = list(by_mask.values())
+        if self.device.type == "GPU":
+            segments = self._joined(segments)
+        self._segment_of = {op: segment for segment in segments for op in segment.ops}
+        return segments
+
+    def _joined(self, segments: Sequence[Segment]) -> list[Segment]:
+        """Let what could run earlier wait for tensors of the same machine's processor, if nobody else waits for it.
+
+        A GPU computes long after the launch in any case. And one CUDA graph can then hold a network, the words that the
+        host has drawn for it, and the gradients. Tensors of other machines may take longer: nothing waits for them that
+        need not.
+        """
+        task = self.device.name.partition("/device:")[0]
+        nearby = 0
+        for recv in self.recvs:
+            if recv.attr("source").partition("/device:")[0] == task:
+                nearby |= self._mask[recv]
+        home = {op: segment for segment in segments for op in segment.ops}
+        users: dict[Operation, list[Operation]] = {op: [] for op in self._mask}
+        for op in home:
+            for earlier in predecessors(op):
+                users[earlier].append(op)
+        place = {op: index for index, op in enumerate(self._mask)}
+        for segment in reversed(segments):
+            sent = reachable_backward([op for op in segment.ops if any(o.type == "Send" for o in ops_within(op))])
+            moved = [op for op in segment.ops if op not in sent]
+            later = {home[user] for op in moved for user in users[op] if home[user] is not segment}
+            follower = min(later, key=lambda each: each.mask.bit_count(), default=segment)
+            waits = follower.mask & ~segment.mask
+            if (
+                not any(each.suspends or each.may_hold_thread for each in (segment, follower))
+                and waits & nearby == waits != 0
+                and all(each.mask & follower.mask == follower.mask for each in later)
+            ):
+                follower.ops = sorted([*moved, *follower.ops], key=place.__getitem__)
+                segment.ops = [op for op in segment.ops if op in sent]
+                home.update(dict.fromkeys(moved, follower))
+        left = [segment for segment in segments if segment.ops]
+        for index, segment in enumerate(left):
+            segment.index = index
+        return left
 
     def _connect(self) -> None:
         """Find what each segment takes, gives and waits for."""
@@ -378,7 +420,7 @@ class Plan:
 
     def _awaited(self, segment: Segment) -> list[str]:
         """The keys of every Recv whose group is an ancestor of the segment, and of what it waits to be released."""
-        mask = self._mask[segment.ops[0]]
+        mask = segment.mask
         received = [recv.attr("key") for recv in self.recvs if self._mask[recv] | mask == mask]
         return received + [key for key, bit in self._release_bits.items() if bit & mask]
 
