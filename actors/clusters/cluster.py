@@ -270,6 +270,7 @@ class Cluster(ActorDirectory):
             done, _ = self._ray.wait(list(waiting), timeout=min(1.0, left) if left > 0 else 1.0)
             if not done:
                 self._nodes.look()
+                room.look()
             for ref in done:
                 name = waiting.pop(ref)
                 try:

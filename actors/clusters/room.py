@@ -69,6 +69,13 @@ class Room:
         with self._lock:
             self._asked.subtract(_wanted(options))
 
+    def look(self) -> dict[str, float]:
+        """Note what others have given back. Returns how much of each resource is taken."""
+        taken = _taken()
+        for kind, amount in self._taken_before.items():
+            self._taken_before[kind] = min(amount, taken.get(kind, 0.0))
+        return taken
+
     def __str__(self) -> str:
         has = _RAY.cluster_resources()
         asked = dict(self._asked).items()
@@ -78,11 +85,17 @@ class Room:
         )
 
     def is_missing(self) -> bool:
-        """Whether Ray has not given all that was asked for. An actor that only starts slowly has its room already."""
-        taken = _taken()
-        return any(
-            taken.get(kind, 0.0) - self._taken_before.get(kind, 0.0) < amount - SLACK
+        """Whether Ray has not given all that was asked for, and cannot. What starts slowly has its room already."""
+        taken, there = self.look(), _RAY.cluster_resources()
+        lacking = {
+            kind: amount - taken.get(kind, 0.0) + self._taken_before.get(kind, 0.0)
             for kind, amount in dict(self._asked).items()
+        }
+        # Of several nodes, each may have a part of what is free, and none enough.
+        are_free = len(_living_nodes()) == 1
+        return any(
+            amount > SLACK and not (are_free and there.get(kind, 0.0) - taken.get(kind, 0.0) >= amount - SLACK)
+            for kind, amount in lacking.items()
         )
 
     def limit_s(self, timeout_s: float) -> float:

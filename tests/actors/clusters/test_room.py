@@ -88,6 +88,33 @@ def test_actors_have_longer_to_start_than_to_get_their_room(ray_local):
     assert [missing.is_late(elapsed_s, 60) for elapsed_s in (59, 61, 301)] == [False, True, True]
 
 
+def test_what_others_have_given_back_is_not_counted_as_theirs(ray_local):
+    """Actors of a cluster that was closed just before still end while those of the next one start."""
+
+    def holding(cpus):
+        actor = ray_local.remote(Holder).options(num_cpus=cpus).remote()
+        ray_local.get(actor.hold.remote(), timeout=PATIENCE_S)
+        return actor
+
+    wait_for(lambda: ray_local.available_resources().get("CPU", 0) >= 8)
+    others = holding(4)
+    wait_for(lambda: ray_local.available_resources().get("CPU", 0) < 8)
+    room, little = Room(KnownNodes(), [{"num_cpus": 8}]), Room(KnownNodes(), [{"num_cpus": 2}])
+    assert room.is_missing() and not little.is_missing(), "what is free will be given"
+    ray_local.kill(others)
+    wait_for(lambda: ray_local.available_resources().get("CPU", 0) >= 8)
+    room.look()
+    own = holding(8)
+    wait_for(lambda: ray_local.available_resources().get("CPU", 0) == 0)
+    assert not room.is_missing()
+    ray_local.kill(own)
+
+
+class Holder:
+    def hold(self):
+        """Answers once it is there."""
+
+
 @pytest.mark.slow
 def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, capfd):
     (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE.format(path=str(tmp_path / "go")))
