@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -71,6 +73,15 @@ def test_the_first_traced_step_tells_of_its_compilation_and_the_next_does_not():
     y = tf.reduce_sum(tf.matmul(tf.ones([8, 8]), tf.random_normal([8, 8])))
     with tf.Session() as session:
         assert "_compile" in {name for name, *_ in spans(traced(session, y)[1])}
+        assert "_compile" not in {name for name, *_ in spans(traced(session, y)[1])}
+
+
+def test_a_segment_that_is_held_up_is_not_taken_to_be_compiled(monkeypatch):
+    y = tf.exp(tf.random_normal([8]))
+    with tf.Session() as session:
+        traced(session, y)
+        monkeypatch.setattr(time, "perf_counter_ns", itertools.count(0, 1_000_000).__next__)
+        assert {name for name, *_ in spans(traced(session, y)[1])} >= {"Exp"}
         assert "_compile" not in {name for name, *_ in spans(traced(session, y)[1])}
 
 

@@ -201,6 +201,11 @@ class Segment:
             return self.body
 
     @property
+    def forms(self) -> int:
+        """How many forms have been compiled."""
+        return len(self._compiled)
+
+    @property
     def buffer_bytes(self) -> int:
         """Bytes of reusable memory that one run of the largest compiled form holds."""
         return max((compiled.buffer_bytes for compiled in self._compiled.values()), default=0)

@@ -32,10 +32,6 @@ from tfray.runtime.traced_op import TracedOp
 HARDWARE_TRACE: Final = 2
 """Trace level from which the recorder waits for the GPU after every operation, so that the time is the operation's."""
 
-_COMPILED_NS: Final = 100_000
-"""0.1 ms. A segment that takes longer to enter is taken to have been compiled, and gets a ``_compile`` span."""
-
-
 _Measured = tuple[tuple[int, ...] | None, int, int]
 
 
@@ -147,7 +143,7 @@ class DeviceTrace:
         self._freed: dict[tuple[int, int], int] = {}
         for _, array in self._arrays():
             self._take(array, None)
-        self._mark = 0
+        self._expected: tuple[int, Segment, int] | None = None
         self.thread = (0, "")
         self.resumed = 0
         self.waited = False
@@ -218,16 +214,18 @@ class DeviceTrace:
         self.thread = (threading.get_native_id(), threading.current_thread().name)
         self.start = time.perf_counter_ns()
 
-    def expect_entry(self) -> None:
+    def expect_entry(self, segment: Segment) -> None:
         """A segment is about to run, and may have to be compiled first."""
-        self._mark = time.perf_counter_ns()
+        self._expected = time.perf_counter_ns(), segment, segment.forms
 
     def entered(self) -> None:
         """The code of a segment, or of a region that its kernel calls, begins."""
-        mark, self._mark = self._mark, 0
-        now = time.perf_counter_ns()
-        if mark and now - mark > _COMPILED_NS:
-            self.took("_compile", "", mark, now)
+        expected, self._expected = self._expected, None
+        if expected is None:
+            return
+        begun, segment, forms = expected
+        if segment.forms > forms:
+            self.took("_compile", "", begun, time.perf_counter_ns())
 
     # -- afterwards ------------------------------------------------------------------------------
 
@@ -420,7 +418,7 @@ class TracedRun(PlanRun):
             self._trace.ran(op, start, self._trace.now(), [value])
 
     def _run(self, segment: Segment) -> None:
-        self._trace.expect_entry()
+        self._trace.expect_entry(segment)
         super()._run(segment)
 
 
