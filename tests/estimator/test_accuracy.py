@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import tfray as tf
 from tests.support import ROOT
+from tests.support.cases import census_cases
 
 EXAMPLE = ROOT / "examples" / "estimator_wide_and_deep.py"
 ENCODED = ["a", "b", "c", "d", "e"]
@@ -70,3 +72,13 @@ def test_a_wide_and_deep_model_of_people(tmp_path, monkeypatch, capfd):
     assert int(step) == 1500 and float(accuracy) > 0.7830 - 0.005
     (folder,) = (tmp_path / "export" / "people").iterdir()
     assert (folder / tf.saved_model.FILE_NAME).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", census_cases.KINDS)
+def test_accuracy_on_a_census_is_within_half_a_point_of_tensorflow_s(kind):
+    """On average over seeds: the accuracy of TensorFlow 1.15 is that of the same program."""
+    accuracy = json.loads((ROOT / "tests" / "golden" / "census.json").read_text())["accuracy"]
+    found = census_cases.run(tf, kind)
+    print(f"{kind}: {found}; TensorFlow {accuracy[kind]}")
+    assert np.mean(found) == pytest.approx(np.mean(accuracy[kind]), abs=0.005)

@@ -156,6 +156,15 @@ def looping_model(optimizer):
 # -- input functions that misbehave --------------------------------------------------------------------
 
 
+MODELS = {
+    "dense": (dense_model, classification_data),
+    "embedding": (embedding_model, text_data),
+    "normalized": (normalized_model, classification_data),
+    "looping": (looping_model, classification_data),
+}
+"""Models, each with its data."""
+
+
 def late_input(input_fn, barrier, replica, step, until="go"):
     """One replica's batch of a step comes only when something else has happened."""
 

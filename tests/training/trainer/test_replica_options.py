@@ -7,12 +7,10 @@ import pytest
 
 import tfray as tf
 from tests.support.training_models import (
+    MODELS,
     OPTIMIZERS,
     classification_data,
     dense_model,
-    embedding_model,
-    looping_model,
-    normalized_model,
     scaling,
     text_data,
 )
@@ -27,13 +25,6 @@ from tfray.runtime.device import Device, OpContext
 from tfray.training.trainer.local_replica import LocalReplica, to_shard
 from tfray.training.trainer.model import build_model
 from tfray.training.trainer.trained_variables import initializer
-
-MODELS = {
-    "dense": (dense_model, classification_data),
-    "embedding": (embedding_model, text_data),
-    "normalized": (normalized_model, classification_data),
-    "looping": (looping_model, classification_data),
-}
 
 
 def fit(model="dense", batch_size=24, scale=None, steps=20, optimizer="momentum", data=None, **run):

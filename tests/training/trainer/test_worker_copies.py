@@ -15,16 +15,13 @@ import tfray as tf
 from tests.support.processes import PATIENCE_S, noted_pid
 from tests.support.training_models import (
     FEATURES,
+    MODELS,
     OPTIMIZERS,
     classification_data,
     dense_model,
-    embedding_model,
-    looping_model,
-    normalized_model,
     noting_input,
     scaling,
     short_input,
-    text_data,
     together_input,
 )
 from tfray.cli import plan_report
@@ -33,13 +30,7 @@ from tfray.ops.state import state_ops
 from tfray.training.trainer import cluster_training
 from tfray.training.trainer.worker_copies import WorkerCopies
 
-MODELS = {
-    "dense": (dense_model, classification_data),
-    "embedding": (embedding_model, text_data),
-    "normalized": (normalized_model, classification_data),
-    "looping": (looping_model, classification_data),
-    "wide": (lambda _: wide_model, classification_data),
-}
+TRAINED = {**MODELS, "wide": (lambda _: wide_model, classification_data)}
 
 WIDTH = 600
 
@@ -64,7 +55,7 @@ def fit(
     model="dense", optimizer="sgd", workers=2, shards=0, steps=20, input_of=lambda source: source, scale=None, **run
 ):
     """Train on a cluster; with `workers` 0 in this process."""
-    make_model, data = MODELS[model]
+    make_model, data = TRAINED[model]
     return tf.train.Trainer(
         make_model(OPTIMIZERS[optimizer]),
         input_of(tf.train.array_input(*data(), batch_size=24, shuffle_seed=4)),
