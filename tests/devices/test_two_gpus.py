@@ -138,3 +138,19 @@ def test_a_keras_model_trains_on_two_gpus(gpus):
         return history.history["loss"], model.get_weights()
 
     check_same(losses(True), losses(False))
+
+
+@pytest.mark.parametrize(("source", "waits"), [("gpu:1", [0, 2]), ("cpu:0", [1])])
+def test_a_gpu_waits_for_the_processor_before_it_begins_and_for_no_other_gpu(source, waits):
+    """So towers compute at the same time, and what the host sends does not cut a CUDA graph in two."""
+    x = tf.placeholder(tf.float32, [4])
+    with tf.device(f"/{source}"):
+        other = tf.sin(x)
+    with tf.device("/gpu:0"):
+        y = tf.cos(tf.exp(x)) * other
+    with tf.Session() as session:
+        value = session.run(y, {x: np.ones(4)})
+        np.testing.assert_allclose(value, np.cos(np.exp(np.ones(4))) * np.sin(np.ones(4)), rtol=1e-5)
+        (step,) = session._steps.values()
+        (plan,) = [plan for plan in step._registered._plans if plan.device.name.endswith("GPU:0")]
+        assert [segment.waits for segment in plan.segments] == waits

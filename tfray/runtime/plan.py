@@ -355,16 +355,16 @@ class Plan:
         return segments
 
     def _joined(self, segments: Sequence[Segment]) -> list[Segment]:
-        """Let what could run earlier wait for tensors of the same machine's processor, if nobody else waits for it.
+        """Let what could run earlier wait for tensors of the same task's processor, if nobody else waits for it.
 
         A GPU computes long after the launch in any case. And one CUDA graph can then hold a network, the words that the
-        host has drawn for it, and the gradients. Tensors of other machines may take longer: nothing waits for them that
-        need not.
+        host has drawn for it, and the gradients. Nothing waits for other tasks and other GPUs that need not: they may
+        compute at the same time.
         """
-        task = self.device.name.partition("/device:")[0]
+        processor = self.device.name.partition("/device:")[0] + "/device:CPU:"
         nearby = 0
         for recv in self.recvs:
-            if recv.attr("source").partition("/device:")[0] == task:
+            if recv.attr("source").startswith(processor):
                 nearby |= self._mask[recv]
         home = {op: segment for segment in segments for op in segment.ops}
         users: dict[Operation, list[Operation]] = {op: [] for op in self._mask}
