@@ -114,7 +114,37 @@ def test_random_numbers_are_new_in_every_step(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         kept = tf.nn.dropout(tf.ones([64]), 0.5)
         assert len({session.run(kept).tobytes() for _ in range(8)}) == 8
+    assert len(replays) == 5
+
+
+@pytest.mark.parametrize("batch", [8, None])
+@pytest.mark.parametrize("width", [40, 30_000], ids=["drawn by the host", "drawn by the device"])
+def test_a_step_with_random_numbers_draws_those_that_it_draws_without_graphs(batch, width, monkeypatch, replays):
+    """Of a size that is known, or follows from the batch that is fed. Streams go on where they are after a graph."""
+
+    def trained_with_dropout(graphs):
+        monkeypatch.setenv(cuda_graphs.GRAPHS_VARIABLE, "1" if graphs else "0")
+        random = np.random.default_rng(0)
+        with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+            tf.set_random_seed(5)
+            x = tf.placeholder(tf.float32, [batch, 6])
+            weights = tf.Variable(random.normal(size=(6, width)).astype(np.float32))
+            hidden = tf.nn.dropout(tf.nn.relu(tf.matmul(x, weights)), 0.5)
+            noisy = hidden + tf.random_normal(tf.shape(hidden), stddev=0.1)
+            train_op = tf.train.MomentumOptimizer(0.01, 0.9).minimize(tf.reduce_mean(tf.square(noisy - 1)))
+            session.run(tf.global_variables_initializer())
+            values = [random.normal(size=(8, 6)).astype(np.float32) for _ in range(7)]
+            for value in values:
+                session.run(train_op, {x: value})
+            # A step that is no graph yet draws what follows.
+            return session.run([weights, hidden], {x: values[0]})
+
+    expected = trained_with_dropout(graphs=False)
     assert not replays
+    found = trained_with_dropout(graphs=True)
+    assert len(replays) >= 3  # large buffers of a first run are not kept
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_loop_runs_as_often_as_it_is_told(replays):

@@ -85,6 +85,16 @@ def test_a_segment_that_is_held_up_is_not_taken_to_be_compiled(monkeypatch):
         assert "_compile" not in {name for name, *_ in spans(traced(session, y)[1])}
 
 
+def test_sizes_that_follow_from_what_is_fed_are_not_computed_in_each_step():
+    x = tf.placeholder(tf.float32, [None, 3])
+    (gradient,) = tf.gradients(tf.reduce_mean(tf.square(x)), x)
+    with tf.Session() as session:
+        for rows in (4, 5):
+            value, metadata = traced(session, gradient, {x: np.ones((rows, 3))})
+            np.testing.assert_allclose(value, np.full((rows, 3), 2 / (3 * rows)), rtol=1e-6)
+            assert {kind for _, kind, *_ in spans(metadata)}.isdisjoint({"Size", "Shape", "FloorDiv", "Cast"})
+
+
 def test_turns_of_loops_and_branches_taken_are_recorded():
     x = tf.placeholder(tf.float32, [])
     _, total = tf.while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, tf.sin(a, name="turn")), [0, x])

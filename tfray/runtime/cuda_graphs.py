@@ -10,8 +10,10 @@ A loop is captured turn by turn, and a branch as it was taken, if what decides i
 and from the shapes of inputs, which are the same in every run of a graph. A decision by a value on the device would
 have to be waited for, which ends the capture.
 
-Bodies with such decisions, random numbers, queues, or anything else that the host takes part in, run as they are; so
-does everything with ``TFRAY_CUDA_GRAPHS=0`` in the environment.
+Random numbers are drawn before, where their shapes are known, and are inputs of the graph: see `draws_first`.
+
+Bodies with such decisions, queues, or anything else that the host takes part in, run as they are; so does everything
+with ``TFRAY_CUDA_GRAPHS=0`` in the environment.
 """
 
 from __future__ import annotations
@@ -57,6 +59,30 @@ def can_capture(body: Body, device: Device) -> bool:
         return False  # a list would go on to hold what the next launch writes
     launched = [op for op in body.ops if not op.outputs or not all(tensor in body.constants for tensor in op.outputs)]
     return bool(launched) and all(map(_only_launches, launched))
+
+
+def draws_first(body: Body, device: Device) -> tuple[Body, Body] | None:
+    """A body in two parts: what draws random numbers of known shapes, and the rest, which takes them and is captured.
+
+    None if there is nothing to part. Operations that draw read nothing but their own streams, so they may run first.
+    """
+    draws = [op for op in body.ops if _draws(op, body)]
+    drawn = [tensor for op in draws for tensor in op.outputs]
+    if not draws or not set(drawn).isdisjoint(body.outputs):
+        return None
+    sizes = {tensor.op for op in draws for tensor in op.inputs}  # they are constants
+    rest = Body([op for op in body.ops if op not in set(draws)], [*body.inputs, *drawn], body.outputs, body.constants)
+    first = Body([*sizes, *draws], [], drawn, body.constants)
+    return (first, rest) if can_capture(rest, device) else None
+
+
+def _draws(op: Operation, body: Body) -> bool:
+    return (
+        op.op_def.stateful
+        and "seed2" in op.op_def.attrs
+        and all(tensor in body.constants for tensor in op.inputs)
+        and all(tensor.dtype not in (dtypes.resource, dtypes.variant, dtypes.string) for tensor in op.outputs)
+    )
 
 
 def _only_launches(op: Operation) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.codegen import CompiledBody
+from tfray.runtime.cuda_graphs import draws_first
 from tfray.runtime.device import Device
 from tfray.runtime.host_values import host_values
 from tfray.runtime.releases import Releases, find_releases
@@ -158,8 +159,8 @@ class Segment:
         self.releases: list[str] = []
         self.body: Body
         self._by_shapes = False
-        self._compiled: dict[Any, CompiledBody] = {}
-        self._generic: CompiledBody | None = None
+        self._compiled: dict[Any, CompiledBody | DrawnFirst] = {}
+        self._generic: CompiledBody | DrawnFirst | None = None
         self._lock = threading.Lock()
 
     def prepare(self, plan: Plan) -> None:
@@ -175,7 +176,7 @@ class Segment:
         compiled = self._compiled.get(key) or self._generic or self._compile(key)
         return compiled(step, *values)
 
-    def _compile(self, key: Any) -> CompiledBody:
+    def _compile(self, key: Any) -> CompiledBody | DrawnFirst:
         with self._lock:
             if key not in self._compiled and len(self._compiled) >= MAX_SPECIALIZATIONS:
                 key = None
@@ -209,6 +210,19 @@ class Segment:
     def buffer_bytes(self) -> int:
         """Bytes of reusable memory that one run of the largest compiled form holds."""
         return max((compiled.buffer_bytes for compiled in self._compiled.values()), default=0)
+
+
+class DrawnFirst:
+    """A body in two parts, see `draws_first`. It is called as a `CompiledBody` is."""
+
+    def __init__(self, draws: CompiledBody, rest: CompiledBody) -> None:
+        self._draws = draws
+        self._rest = rest
+        self.buffer_bytes = draws.buffer_bytes + rest.buffer_bytes
+
+    def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:
+        """Run both."""
+        return self._rest(step, *inputs, *self._draws(step))
 
 
 class Plan:
@@ -429,9 +443,21 @@ class Plan:
         received = [recv.attr("key") for recv in self.recvs if self._mask[recv] | mask == mask]
         return received + [key for key, bit in self._release_bits.items() if bit & mask]
 
-    @making_much()
-    def compile(self, segment: Segment, body: Body) -> CompiledBody:
+    def compile(self, segment: Segment, body: Body) -> CompiledBody | DrawnFirst:
         """Compile one body of one segment of this plan."""
+        fetched, taken = set(self._fetched), {tensor for other in self.segments for tensor in other.inputs}
+        leaving = {new: old in taken for old, new in zip(segment.outputs, body.outputs, strict=True) if old in fetched}
+        kept = {new for old, new in zip(segment.inputs, body.inputs, strict=True) if old in self._on_host}
+        parts = None if self.takes_numpy or self._is_traced or kept else draws_first(body, self.device)
+        if parts is None:
+            return self._compiled(segment, body, leaving, kept)
+        return DrawnFirst(*[self._compiled(segment, part, leaving, kept) for part in parts])
+
+    @making_much()
+    def _compiled(
+        self, segment: Segment, body: Body, leaving: Mapping[Tensor, bool], kept: Collection[Tensor]
+    ) -> CompiledBody:
+        """Compile a part of a body, of whose fetched results `leaving` tells whether other segments take them too."""
         updated = {
             handle.op.name
             for other in self.segments
@@ -440,17 +466,15 @@ class Plan:
             if access_of(op) == "update"
             for handle in accessed_handles(op)
         }
-        fetched = {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in set(self._fetched)}
-        taken = {tensor for other in self.segments for tensor in other.inputs}
+        fetched = {tensor for tensor in body.outputs if tensor in leaving}
         return CompiledBody(
             body,
             self.device,
             sends_copy=self._sends_copy,
             sent_in_place_bytes=self._sent_in_place_bytes,
             fetched=fetched,
-            fetched_alone=fetched
-            - {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in taken},
-            on_host=[new for old, new in zip(segment.inputs, body.inputs, strict=True) if old in self._on_host],
+            fetched_alone={tensor for tensor in fetched if not leaving[tensor]},
+            on_host=[tensor for tensor in body.inputs if tensor in kept],
             updated_elsewhere=updated,
             fuses=self.optimize,
             traced=self._is_traced,

@@ -209,13 +209,22 @@ def _constant(region: Region, name: str, value: Any, like: Tensor, constants: di
 
 
 def _fold(op: Operation, constants: dict[Tensor, Any]) -> None:
-    if op.type == "Shape" and op.inputs[0].shape.is_fully_defined():
-        constants[op.outputs[0]] = np.array(op.inputs[0].shape.sizes, dtype=op.outputs[0].dtype.numpy)
+    if op.op_def.stateful or op.op_def.regions or not op.inputs or not all(is_small(t.shape) for t in op.outputs):
         return
-    if op.op_def.stateful or op.op_def.regions or not op.inputs or not all(tensor in constants for tensor in op.inputs):
+    known = [_known(op, index, constants) for index in range(len(op.inputs))]
+    if any(value is None for value in known):
         return
-    if not all(is_small(tensor.shape) for tensor in (*op.inputs, *op.outputs)):
-        return
-    values = evaluate_operation(op, [constants[tensor] for tensor in op.inputs])
+    values = evaluate_operation(op, known)
     if not any(value is None for value in values):
         constants.update(zip(op.outputs, values, strict=True))
+
+
+def _known(op: Operation, index: int, constants: dict[Tensor, Any]) -> Any:
+    """What an operation needs of an input: a small constant, or anything of its shape if that is all that is read."""
+    tensor = op.inputs[index]
+    if tensor in constants:
+        return constants[tensor] if is_small(tensor.shape) else None
+    sizes = tensor.shape.whole()
+    if sizes is None or not op.op_def.reads_shape_alone(index) or tensor.dtype in (dtypes.resource, dtypes.variant):
+        return None
+    return np.broadcast_to(np.zeros((), tensor.dtype.numpy), sizes)
