@@ -114,6 +114,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
             raise
         except Exception as error:  # Ray raises a plain one
             ray.shutdown()
+            end_half_started(error)
             if address != "local":
                 raise UnavailableError(
                     f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
@@ -128,6 +129,21 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         _tell_of(ray, "joined the Ray cluster")
     _known.append(connection())
     return address == "local"
+
+
+def end_half_started(error: BaseException) -> None:
+    """End what Ray has started before it raised an error: it leaves these processes to themselves.
+
+    They would take the machine's time from the next try, and from everybody else.
+    """
+    traceback, nodes = error.__traceback__, dict[int, Any]()
+    while traceback is not None:
+        owner = traceback.tb_frame.f_locals.get("self")
+        if hasattr(owner, "kill_all_processes"):  # a `ray._private.node.Node`, of which nobody else has kept hold
+            nodes[id(owner)] = owner
+        traceback = traceback.tb_next
+    for node in nodes.values():
+        node.kill_all_processes(check_alive=False, allow_graceful=False)
 
 
 def shipped(folder: Path | None) -> dict[str, Any]:

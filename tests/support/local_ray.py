@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.processes import PATIENCE_S, descendants, free_port, is_alive, wait_for
 from tfray.actors.clusters.gcs_probe import Answer, probe
+from tfray.actors.clusters.ray_runtime import end_half_started
 
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""
@@ -38,6 +39,7 @@ def patiently(start, clean_up=lambda: None):
                 return start()
             except Exception as error:  # of no kind of its own
                 clean_up()
+                end_half_started(error)
                 if "timed out" not in str(error).lower() or time.monotonic() > ends:
                     raise
 

@@ -86,20 +86,22 @@ def test_a_ray_that_does_not_start_in_time_is_started_again():
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     environment = NO_MODE | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment, **piped) as running:
-        raylets = []
-        wait_for(lambda: raylets.extend(raylets_of(running.pid)) or raylets)
+        wait_for(lambda: started_by(running.pid, b"/raylet"))
+        raylets, masters = (started_by(running.pid, name) for name in (b"/raylet", b"/gcs_server"))
         os.kill(raylets[0], signal.SIGSTOP)
+        # Before Ray is there, not only when the program ends.
+        wait_for(lambda: not any(map(is_alive, [*raylets, *masters])))
+        assert running.poll() is None
         output, said = running.communicate(timeout=PATIENCE_S)
     assert output == "7\n" and "did not start within its 30 s" in said
-    assert not is_alive(raylets[0])
 
 
-def raylets_of(pid):
-    """The raylets that a process has started."""
+def started_by(pid, name):
+    """The processes that a process has started whose program's name ends so."""
     found = []
     for each in descendants(pid):
         with contextlib.suppress(OSError):
             command, _, _ = Path(f"/proc/{each}/cmdline").read_bytes().partition(b"\0")
-            if command.endswith(b"/raylet"):
+            if command.endswith(name):
                 found.append(each)
     return found
