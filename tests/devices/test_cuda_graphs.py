@@ -112,8 +112,11 @@ def test_feeds_of_another_shape(replays):
 
 def test_random_numbers_are_new_in_every_step(replays):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
-        kept = tf.nn.dropout(tf.ones([64]), 0.5)
-        assert len({session.run(kept).tobytes() for _ in range(8)}) == 8
+        drawn = tf.random_uniform([64])
+        fetched = [tf.nn.dropout(tf.ones([64]), 0.5), drawn, drawn * 2]
+        found = [session.run(fetched) for _ in range(8)]
+    assert len({kept.tobytes() for kept, *_ in found}) == len({numbers.tobytes() for _, numbers, _ in found}) == 8
+    assert all(np.array_equal(numbers * 2, doubled) for _, numbers, doubled in found)
     assert len(replays) == 5
 
 

@@ -68,7 +68,7 @@ def draws_first(body: Body, device: Device) -> tuple[Body, Body] | None:
     """
     draws = [op for op in body.ops if _draws(op, body)]
     drawn = [tensor for op in draws for tensor in op.outputs]
-    if not draws or not set(drawn).isdisjoint(body.outputs):
+    if not draws:
         return None
     sizes = {tensor.op for op in draws for tensor in op.inputs}  # they are constants
     rest = Body([op for op in body.ops if op not in set(draws)], [*body.inputs, *drawn], body.outputs, body.constants)
