@@ -151,7 +151,8 @@ class Chaos:
         choice = self.random.random()
         last = max((strike.began for strike in self.strikes), default=0.0)
         missing = set(RECOVERING) - self.phases
-        if missing and self.random.random() < 0.5:
+        has_begun_again = bool(self.strikes) and self.strikes[-1].who == "driver" and not self.strikes[-1].is_freeze
+        if missing and (has_begun_again or self.random.random() < 0.5):
             self.until(lambda: self.training.phase in missing or self._goes_on_since(last))
         elif choice < 0.25:
             self._for(self.random.uniform(0.1, 3.0))
@@ -372,9 +373,9 @@ def trained_in_chaos(nodes, folder, mode, strikes, seed, allowed=EVERYTHING, lon
         print(chaos.report())
         training.process.kill()
     assert len(chaos.strikes) == strikes
+    chaos.assert_patience()
     if strikes >= 40:
         assert {"write" if phase == "save" else phase for phase in chaos.phases} >= phases_of(mode)
-    chaos.assert_patience()
     return training
 
 
