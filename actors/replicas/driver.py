@@ -423,11 +423,10 @@ class ReplicaDriver:
 
     def _check_silent(self) -> None:
         """Do without those that answer nothing at all. A step without a timeout would wait for them."""
-        for device in self._awaited():
-            try:
-                self._cluster.check_answers([device], lambda: "its part of a step")
-            except UnavailableError as error:
-                self._do_without(device, error)
+        try:
+            self._cluster.check_answers(self._awaited(), lambda: "its part of a step")
+        except UnavailableError as error:
+            self._do_without(error.device or "", error)
 
     def _execute(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
