@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tfray.formats.step_stats import RunMetadata
+from tfray.training.trainer import step_history
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 
 NUMBERS = st.floats(allow_nan=False, width=64)
@@ -106,6 +107,31 @@ def test_bytes_of_a_step(replicas, metrics, most):
     assert bytes_of(history) < most * MANY_STEPS and (most <= 64 or replicas > 4)
     assert history[-1].members == tuple(range(replicas)) and set(history[-1].replica_s) == set(range(replicas))
     assert history[-2].members == tuple(range(1, replicas)) and history[-2].staleness == 199
+
+
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A run on many replicas has very many steps.",
+    happens="The history forgets the times of each replica in the oldest steps; see `tf.train.StepHistory`.",
+    promise="A million steps on 64 replicas, with loss and accuracy, take less than 64 bytes each.",
+)
+def test_times_of_many_replicas_are_kept_for_the_newest_steps(monkeypatch):
+    """Here with a tenth of the steps and of the limit."""
+    kept = step_history.MOST_REPLICA_TIMES // 640  # steps
+    monkeypatch.setattr(step_history, "MOST_REPLICA_TIMES", 64 * kept)
+    history, members = StepHistory(), tuple(range(64))
+    metrics, times_s = {"loss": 0.5, "accuracy": 0.75}, dict.fromkeys(members, 0.25)
+    for step in range(1, 100_001):
+        history.append(StepRecord(step, metrics, 0.125, 64, step // 2, members, step % 200, times_s))
+    assert bytes_of(history) < 64 * 100_000
+    told = [record.step for record in history[-2 * kept :] if record.replica_s]
+    assert kept <= len(told) <= 1.25 * kept and told == list(range(told[0], 100_001))
+    assert history[-1].replica_s == times_s and history[0] == StepRecord(
+        1, metrics, 0.125, live=64, members=members, staleness=1
+    )
+    history.forget_from(50_000)
+    history.append(StepRecord(50_000, metrics, 0.125, members=members, replica_s={63: 1.0}))
+    assert history[-2].replica_s == {} and history[-1].replica_s == {63: 1.0}
 
 
 def test_steps_that_are_not_numbered_in_order_are_kept():

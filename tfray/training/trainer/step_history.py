@@ -25,7 +25,8 @@ class StepRecord:
         dropped: Late gradients dropped so far.
         members: Replicas that counted.
         staleness: Updates of other replicas between the step's reading and its update.
-        replica_s: Seconds that each replica took for its part, by its number.
+        replica_s: Seconds that each replica took for its part, by its number. Very long runs forget those of their
+            oldest steps; see `StepHistory`.
         bad_gradients: By replica, the variables for which it computed gradients that are not finite; see
             `RunConfig.bad_gradients`. Replicas that were too late are not in it.
         trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
@@ -45,6 +46,10 @@ class StepRecord:
     bad_gradients: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
+MOST_REPLICA_TIMES = 1 << 22
+"""So many times of replicas a history keeps: 16 MiB, of 4 replicas a million steps, of 64 replicas 65,536."""
+
+
 class StepHistory(Sequence[StepRecord]):
     """The records of some steps, without their summaries, as a sequence that takes little memory.
 
@@ -52,6 +57,9 @@ class StepHistory(Sequence[StepRecord]):
     for its duration, 4 for each replica whose time it tells, and an eighth for each replica that may be a member; of
     its number, `live`, `dropped` and `staleness`, as many as their largest values need, 1 at least. So a run with loss
     and accuracy on 4 replicas takes about 45 bytes a step. Times are kept to seven digits, members in order.
+
+    Of the times of replicas, at least the newest 4,194,304 (16 MiB) are kept, and at most a quarter more. Older records
+    have an empty `replica_s`. So a million steps on 64 replicas take about 55 bytes each.
 
     Each access makes the record anew. A slice is a list of records.
 
@@ -66,7 +74,7 @@ class StepHistory(Sequence[StepRecord]):
         self._duration_s = array("f")
         self._ahead, self._live, self._dropped, self._staleness = _Integers(), _Integers(), _Integers(), _Integers()
         """`_ahead`: by how much the number of a step is above its position. Mostly that is 1."""
-        self._members, self._replica_s = _Rows("B", 0), _Rows("f", math.nan)
+        self._members, self._replica_s = _Rows("B", 0), _Rows("f", math.nan, MOST_REPLICA_TIMES)
         self._rare: dict[int, tuple[RunMetadata | None, dict[int, tuple[str, ...]]]] = {}
         """Traces and bad gradients, by position."""
         for record in records:
@@ -174,12 +182,19 @@ class _Integers:
 
 
 class _Rows:
-    """A column of rows, all as wide as the widest of them. What others lack is filled up."""
+    """A column of rows, all as wide as the widest of them. What others lack is filled up.
 
-    def __init__(self, code: str, filling: float) -> None:
+    Args:
+        code: The `array.array` code of the values.
+        filling: What stands where a row has no value.
+        most: So many values are kept. The oldest rows are empty once there are a quarter more.
+    """
+
+    def __init__(self, code: str, filling: float, most: float = math.inf) -> None:
         self._values: array[Any] = array(code)
         self._filling: array[Any] = array(code, [filling])
-        self._width = self._rows = 0
+        self._width = self._rows = self._forgotten = 0
+        self._most = most
 
     def append(self, row: Sequence[float]) -> None:
         if len(row) > self._width:
@@ -187,22 +202,31 @@ class _Rows:
         self._values.extend(array(self._values.typecode, row))
         self._values.extend(self._filling * (self._width - len(row)))
         self._rows += 1
+        if len(self._values) > 1.25 * self._most:
+            self._forget(self._rows - int(self._most // self._width))
+
+    def _forget(self, rows: int) -> None:
+        """Empty the first rows."""
+        del self._values[: (rows - self._forgotten) * self._width]
+        self._forgotten = rows
 
     def _widen(self, width: int) -> None:
         wider: array[Any] = array(self._values.typecode)
         more = self._filling * (width - self._width)
-        for row in range(self._rows):
+        for row in range(self._forgotten, self._rows):
             wider.extend(self[row])
             wider.extend(more)
         self._values, self._width = wider, width
 
     def cut(self, rows: int) -> None:
         """Keep so many rows."""
-        del self._values[rows * self._width :]
+        self._forgotten = min(rows, self._forgotten)
+        del self._values[(rows - self._forgotten) * self._width :]
         self._rows = rows
 
     def __getitem__(self, row: int) -> array[Any]:
-        return self._values[row * self._width : (row + 1) * self._width]
+        at = (row - self._forgotten) * self._width
+        return self._values[at : at + self._width] if at >= 0 else self._values[:0]
 
 
 def _as_bits(members: Iterable[int]) -> bytes:
