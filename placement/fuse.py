@@ -1,15 +1,18 @@
 """Forms of operations that compute less: with the one before, or with what another has noted.
 
-A bias, and relu, are computed with the convolution that they follow. Max pooling notes where each maximum was if the
-step needs its gradient too.
+A bias, and relu, are computed with the convolution that they follow; relu also with batch normalization, and the
+gradient of both in one. Max pooling notes where each maximum was if the step needs its gradient too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tfray.framework.graph import Operation, Tensor
+
+_ACTIVATIONS: Final = {"Relu": "ReluGrad", "Relu6": "Relu6Grad"}
+"""What is computed with batch normalization, and its gradient."""
 
 
 class FusedForm(NamedTuple):
@@ -41,7 +44,40 @@ def fused_form(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None:
     if op.type == "Relu" and former.type == "_FusedConv2D" and former.attrs["fused_ops"] == ["BiasAdd"]:
         attrs = {**former.attrs, "fused_ops": ["BiasAdd", "Relu"]}
         return FusedForm("_FusedConv2D", list(former.inputs), attrs) if former.device == op.device else None
-    return None
+    return _gradient_through_activation(op, inputs) if op.type == "FusedBatchNormGrad" else None
+
+
+def activated_by(op: Operation) -> Operation | None:
+    """The batch normalization that can compute `op`, its activation, if nothing else uses its images; or None."""
+    if op.type not in _ACTIVATIONS or op.control_inputs:
+        return None
+    former = op.inputs[0].op
+    alike = former.type == "FusedBatchNorm" and op.inputs[0].value_index == 0 and former.device == op.device
+    return former if alike else None
+
+
+def activated_form(op: Operation, activation: Operation, inputs: Sequence[Tensor]) -> FusedForm:
+    """What computes `op` with its activation (see `activated_by`)."""
+    return FusedForm("_FusedBatchNormEx", list(inputs), {**op.attrs, "activation_mode": activation.type})
+
+
+def _gradient_through_activation(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None:
+    """What computes a gradient of batch normalization with that of the activation after it, if one computed both."""
+    through, (_, images, scale, mean, variance) = inputs[0].op, inputs
+    if through.type not in _ACTIVATIONS.values() or through.device != op.device:
+        return None
+    d_outputs, outputs = through.inputs
+    norm = outputs.op
+    if norm.type != "_FusedBatchNormEx" or outputs.value_index != 0:
+        return None
+    if _ACTIVATIONS[norm.attrs["activation_mode"]] != through.type:
+        return None
+    statistics = norm.outputs[3:5] if norm.attrs["is_training"] else norm.inputs[3:5]
+    if [*norm.inputs[:2], *statistics] != [images, scale, mean, variance]:
+        return None
+    taken = [d_outputs, images, scale, mean, variance, norm.inputs[2], outputs]
+    attrs = {**op.attrs, "activation_mode": norm.attrs["activation_mode"]}
+    return FusedForm("_FusedBatchNormGradEx", taken, attrs)
 
 
 def noted_by(op: Operation) -> Operation | None:

@@ -16,7 +16,15 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
-from tfray.placement.fuse import FusedForm, form_with_notes, fused_form, noted_by, noting_form
+from tfray.placement.fuse import (
+    FusedForm,
+    activated_by,
+    activated_form,
+    form_with_notes,
+    fused_form,
+    noted_by,
+    noting_form,
+)
 from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
 MAX_FOLDED_BYTES: Final = 1 << 20
@@ -73,6 +81,8 @@ class _Simplifier:
         self._seen: dict[Any, Operation] = {}
         self._constants: dict[Tensor, np.ndarray[Any, Any]] = {}
         self._noting: set[Operation] = set()
+        self._activations: dict[Operation, Operation] = {}
+        """By batch normalization, the activation that is computed with it."""
 
     def run(self, ops: Sequence[Operation], fed: Sequence[Tensor]) -> Simplified:
         graph = self._result.graph
@@ -84,6 +94,7 @@ class _Simplifier:
                     self._used.update(op.outputs)
             self._note_uses(ops)
             self._noting = {pool for pool in map(noted_by, ops) if pool is not None}
+            self._activations = {norm: op for op in ops if (norm := self._activated(op)) is not None}
             for tensor in fed:
                 self._add_feed(tensor, tensor.op in run)
             for op in ops:
@@ -196,10 +207,14 @@ class _Simplifier:
             return None
         if _forwards(op, inputs) and not controls and op not in self._kept and op.device in ("", inputs[0].device):
             return inputs[0].op, [inputs[0]]
+        if inputs and self._activations.get(op.inputs[0].op) is op and inputs[0].op.type == "_FusedBatchNormEx":
+            return inputs[0].op, [inputs[0]]
         folded = self._fold(op, inputs, controls)
         if folded is not None:
             return folded
-        key = (op.type, tuple(inputs), tuple(sorted(c.id for c in controls)), op.device, _attrs_key(op.attrs))
+        activation = self._activations.get(op)
+        kind = op.type, None if activation is None else activation.type
+        key = (kind, tuple(inputs), tuple(sorted(c.id for c in controls)), op.device, _attrs_key(op.attrs))
         twin = self._seen.get(key)
         if twin is not None:
             return twin, twin.outputs[: len(op.outputs)]
@@ -214,8 +229,11 @@ class _Simplifier:
         graph = self._result.graph
         if not inputs or isinstance(graph, Region):
             return None
-        form = noting_form(op, inputs) if op in self._noting else form_with_notes(op, inputs)
-        form = form or self._fused(op, inputs, controls)
+        if op in self._activations:
+            form: FusedForm | None = activated_form(op, self._activations[op], inputs)
+        else:
+            form = noting_form(op, inputs) if op in self._noting else form_with_notes(op, inputs)
+            form = form or self._fused(op, inputs, controls)
         if form is None:
             return None
         return graph.add_operation(
@@ -228,6 +246,10 @@ class _Simplifier:
             device=op.device,
             site=op.site,
         )
+
+    def _activated(self, op: Operation) -> Operation | None:
+        """The batch normalization with which `op` is computed, if no other needs what lies between; or None."""
+        return activated_by(op) if op.inputs and self._uses[op.inputs[0]] == 1 else None
 
     def _fused(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> FusedForm | None:
         """A form that computes `op` and the one before it, if no other needs what lies between."""

@@ -11,7 +11,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tfray.ops.compiled.vectors import Floats, Int, fill, fused, load, load_upto, store, store_upto, where
+from tfray.ops.compiled.vectors import (
+    Float,
+    Floats,
+    Int,
+    fill,
+    fused,
+    greater_of,
+    lesser_of,
+    load,
+    load_upto,
+    store,
+    store_upto,
+    where,
+)
 
 
 @njit(inline="always")
@@ -69,10 +82,26 @@ def moments(
                 _store_moments(means, squares, target + j, rest, share, a, e, k)
 
 
+@njit(inline="always")
+def _within(x: Any, low: Any, high: Any) -> Any:
+    """Numbers held between two others. What is no number stays none."""
+    return lesser_of(high, greater_of(low, x))
+
+
 def normalize(
-    first: Int, last: Int, columns: Int, x: Floats, means: Floats, factors: Floats, offsets: Floats, out: Floats
+    first: Int,
+    last: Int,
+    columns: Int,
+    x: Floats,
+    means: Floats,
+    factors: Floats,
+    offsets: Floats,
+    low: Float,
+    high: Float,
+    out: Floats,
 ) -> None:
-    """``(x - means) * factors + offsets``."""
+    """``(x - means) * factors + offsets``, held between `low` and `high`."""
+    y, z = fill(low), fill(high)
     for row in range(first, last, _rows_at_once(first, last, columns)):
         start, stop = row * columns, min(row + _rows_at_once(first, last, columns), last) * columns
         for j in range(0, columns - 63, 64):
@@ -80,15 +109,15 @@ def normalize(
             a, b, c, d = load(factors, j), load(factors, j + 16), load(factors, j + 32), load(factors, j + 48)
             e, f, g, h = load(offsets, j), load(offsets, j + 16), load(offsets, j + 32), load(offsets, j + 48)
             for i in range(start + j, stop + j, columns):
-                store(out, i, fused(load(x, i) - k, a, e))
-                store(out, i + 16, fused(load(x, i + 16) - m, b, f))
-                store(out, i + 32, fused(load(x, i + 32) - n, c, g))
-                store(out, i + 48, fused(load(x, i + 48) - o, d, h))
+                store(out, i, _within(fused(load(x, i) - k, a, e), y, z))
+                store(out, i + 16, _within(fused(load(x, i + 16) - m, b, f), y, z))
+                store(out, i + 32, _within(fused(load(x, i + 32) - n, c, g), y, z))
+                store(out, i + 48, _within(fused(load(x, i + 48) - o, d, h), y, z))
         for j in range(columns // 64 * 64, columns, 16):
             n = columns - j
             k, a, e = load_upto(means, j, n), load_upto(factors, j, n), load_upto(offsets, j, n)
             for i in range(start + j, stop + j, columns):
-                store_upto(out, i, fused(load_upto(x, i, n) - k, a, e), n)
+                store_upto(out, i, _within(fused(load_upto(x, i, n) - k, a, e), y, z), n)
 
 
 @njit(inline="always")
@@ -185,3 +214,95 @@ def differentiate(
             for i in range(start + j, stop + j, columns):
                 z = (load_upto(y, i, n) - fused(load_upto(x, i, n) - k, a, c)) * e
                 store_upto(out, i, z, n)
+
+
+# -- the same, behind an activation ----------------------------------------------------------------------
+
+
+@njit(inline="always")
+def _passed(y: Any, x: Any, factor: Any, offset: Any, low: Any, last: Any) -> Any:
+    """`y` where ``x * factor + offset`` is greater than `low` and at most `last`, else 0 times `y`."""
+    z = fused(x, factor, offset)
+    return y * where((z > low) & (z <= last), fill(np.float32(1)), fill(np.float32(0)))
+
+
+def gated_sums(
+    first: Int,
+    last: Int,
+    rows: Int,
+    columns: Int,
+    part_rows: Int,
+    y: Floats,
+    x: Floats,
+    means: Floats,
+    factors: Floats,
+    offsets: Floats,
+    low: Float,
+    greatest: Float,
+    totals: Floats,
+    products: Floats,
+) -> None:
+    """As `sums`, of that part of `y` that `_passed` lets through."""
+    zero, least, most = fill(np.float32(0)), fill(low), fill(greatest)
+    blocks = (columns + 63) // 64
+    for item in range(first, last):
+        start = item // blocks * part_rows
+        stop = min(start + part_rows, rows)
+        column = item % blocks * 64
+        target = item // blocks * columns
+        whole = min(columns - column, 64) // 32 * 32 + column
+        for j in range(column, whole, 32):
+            k, m = load(means, j), load(means, j + 16)
+            p, q = load(factors, j), load(factors, j + 16)
+            r, s = load(offsets, j), load(offsets, j + 16)
+            a, b, e, f = zero, zero, zero, zero
+            for i in range(start * columns + j, stop * columns + j, columns):
+                t, u = load(x, i) - k, load(x, i + 16) - m
+                v = _passed(load(y, i), t, p, r, least, most)
+                w = _passed(load(y, i + 16), u, q, s, least, most)
+                a, b = a + v, b + w
+                e, f = fused(v, t, e), fused(w, u, f)
+            store(totals, target + j, a)
+            store(totals, target + j + 16, b)
+            store(products, target + j, e)
+            store(products, target + j + 16, f)
+        for j in range(whole, min(columns, column + 64), 16):
+            rest = columns - j
+            k, p, r = load_upto(means, j, rest), load_upto(factors, j, rest), load_upto(offsets, j, rest)
+            a, e = zero, zero
+            for i in range(start * columns + j, stop * columns + j, columns):
+                t = load_upto(x, i, rest) - k
+                v = _passed(load_upto(y, i, rest), t, p, r, least, most)
+                a, e = a + v, fused(v, t, e)
+            store_upto(totals, target + j, a, rest)
+            store_upto(products, target + j, e, rest)
+
+
+def gated_differentiate(
+    first: Int,
+    last: Int,
+    columns: Int,
+    y: Floats,
+    x: Floats,
+    means: Floats,
+    slopes: Floats,
+    shifts: Floats,
+    factors: Floats,
+    forward: Floats,
+    offsets: Floats,
+    low: Float,
+    greatest: Float,
+    out: Floats,
+) -> None:
+    """As `differentiate`, for that part of `y` that `_passed` lets through by the factors `forward`."""
+    least, most = fill(low), fill(greatest)
+    for row in range(first, last, _rows_at_once(first, last, columns)):
+        start, stop = row * columns, min(row + _rows_at_once(first, last, columns), last) * columns
+        for j in range(0, columns, 16):
+            n = columns - j
+            k, a, c = load_upto(means, j, n), load_upto(slopes, j, n), load_upto(shifts, j, n)
+            e, p, r = load_upto(factors, j, n), load_upto(forward, j, n), load_upto(offsets, j, n)
+            for i in range(start + j, stop + j, columns):
+                t = load_upto(x, i, n) - k
+                v = _passed(load_upto(y, i, n), t, p, r, least, most)
+                store_upto(out, i, (v - fused(t, a, c)) * e, n)

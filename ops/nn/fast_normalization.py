@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,22 @@ def can_normalize(xp: ArrayModule, layout: str, *images: Array) -> bool:
         and all(array.dtype == np.float32 for array in images)
         and can_compile()
     )
+
+
+class Gate(NamedTuple):
+    """Which gradients of normalized images an activation lets through: those of outputs that are within bounds.
+
+    Attributes:
+        factors: Of the images, ``[channels]``: the outputs are ``(images - means) * factors + offsets``.
+        offsets: Likewise.
+        low: Outputs are greater than this,
+        last: and at most this.
+    """
+
+    factors: Array
+    offsets: Array
+    low: float
+    last: float
 
 
 class Columns:
@@ -63,41 +79,56 @@ class Columns:
         variance = (squares.sum(axis=0, dtype=np.float64) + (counts * (means - mean) ** 2).sum(axis=0)) / total
         return mean.astype(np.float32), variance.astype(np.float32)
 
-    def sums(self, d_images: Array, images: Array, means: Array) -> tuple[Array, Array]:
-        """For each channel the sum of `d_images`, and of its products with the centred images."""
-        found = self._of_parts("sums", d_images, images, self._spread(means))
+    def sums(self, d_images: Array, images: Array, means: Array, gate: Gate | None = None) -> tuple[Array, Array]:
+        """For each channel the sum of what goes through of `d_images`, and of its products with the centred images."""
+        name, vectors = ("sums", []) if gate is None else ("gated_sums", [gate.factors, gate.offsets])
+        numbers = [] if gate is None else [gate.low, gate.last]
+        found = self._of_parts(name, d_images, images, *map(self._spread, [means, *vectors]), *numbers)
         total, product = (parts.sum(axis=0, dtype=np.float64).astype(np.float32) for parts in found)
         return total, product
 
-    def normalized(self, images: Array, means: Array, factors: Array, offsets: Array) -> Array:
-        """``(images - means) * factors + offsets``."""
-        return self._by_rows("normalize", [images], [means, factors, offsets])
+    def normalized(
+        self, images: Array, means: Array, factors: Array, offsets: Array, bounds: tuple[float, float]
+    ) -> Array:
+        """``(images - means) * factors + offsets``, held between bounds."""
+        return self._by_rows("normalize", [images], [means, factors, offsets], *bounds)
 
     def differentiated(
-        self, d_images: Array, images: Array, means: Array, slopes: Array, shifts: Array, factors: Array
+        self,
+        d_images: Array,
+        images: Array,
+        means: Array,
+        slopes: Array,
+        shifts: Array,
+        factors: Array,
+        gate: Gate | None = None,
     ) -> Array:
-        """``(d_images - (images - means) * slopes - shifts) * factors``."""
-        return self._by_rows("differentiate", [d_images, images], [means, slopes, shifts, factors])
+        """``(d - (images - means) * slopes - shifts) * factors``, where d is what goes through of `d_images`."""
+        vectors = [means, slopes, shifts, factors]
+        if gate is None:
+            return self._by_rows("differentiate", [d_images, images], vectors)
+        vectors += [gate.factors, gate.offsets]
+        return self._by_rows("gated_differentiate", [d_images, images], vectors, gate.low, gate.last)
 
     def _spread(self, per_channel: Array) -> Array:
         return np.tile(np.ascontiguousarray(per_channel, np.float32), self._repeats)
 
-    def _of_parts(self, name: str, *arrays: Array) -> tuple[Array, Array]:
+    def _of_parts(self, name: str, *arguments: Array | float) -> tuple[Array, Array]:
         """What a kernel finds of each part of the rows: two arrays ``[parts, channels]``."""
         shape = len(self._part_rows), self._columns
         found = np.empty(shape, np.float32), np.empty(shape, np.float32)
         items = shape[0] * -(-self._columns // _BLOCK)
         step = max(1, _STEP_ELEMENTS // (_PART_ROWS * _BLOCK))
         sizes = self._rows, self._columns, _PART_ROWS
-        arrays = tuple(map(np.ascontiguousarray, arrays))
-        kernel("channels", name).run(items, step, *sizes, *arrays, *found, is_large=self._is_large)
+        given = [np.ascontiguousarray(each) if isinstance(each, np.ndarray) else each for each in arguments]
+        kernel("channels", name).run(items, step, *sizes, *given, *found, is_large=self._is_large)
         return found[0].reshape(-1, self.channels), found[1].reshape(-1, self.channels)
 
-    def _by_rows(self, name: str, images: list[Array], per_channel: list[Array]) -> Array:
+    def _by_rows(self, name: str, images: list[Array], per_channel: list[Array], *numbers: float) -> Array:
         out = np.empty(images[0].shape, np.float32)
         vectors = [self._spread(vector) for vector in per_channel]
         step = max(1, _STEP_ELEMENTS // self._columns)
-        arguments = self._columns, *map(np.ascontiguousarray, images), *vectors, out
+        arguments = self._columns, *map(np.ascontiguousarray, images), *vectors, *numbers, out
         kernel("channels", name).run(self._rows, step, *arguments, is_large=self._is_large)
         return out
 

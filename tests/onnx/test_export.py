@@ -135,6 +135,19 @@ def test_reductions(name, axis, keepdims):
     assert_same(*evaluated(lambda x: getattr(tf, f"reduce_{name}")(x, axis, keepdims=keepdims), values))
 
 
+@pytest.mark.parametrize("activation", ["relu", "relu6"])
+def test_batch_normalization_and_the_activation_after_it(activation):
+    scale, offset, mean, variance = (np.linspace(low, 9, 5).astype(np.float32) for low in (-9, -3, 1, 2))
+
+    def build(x):
+        x = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, is_training=False)[0]
+        return getattr(tf.nn, activation)(x)
+
+    found, expected = evaluated(build, floats(2, 3, 4, 5))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    assert expected.min() == 0 and (expected.max() == 6) == (activation == "relu6")
+
+
 def test_layers_beside_each_other_need_no_transpose_between_them(tmp_path):
     exported(MODELS["residual"], tmp_path / "model.onnx", 17)
     counts = Counter(node.op_type for node in onnx.load(tmp_path / "model.onnx").graph.node)

@@ -141,14 +141,19 @@ def _bias_add(body: Body, op: Operation) -> None:
     body.put(op.outputs[0], body.emit("Add", [body.text(tensor, order), value]), order)
 
 
-@exports("FusedBatchNorm")
+@exports("FusedBatchNorm", "_FusedBatchNormEx")
 def _batch_norm(body: Body, op: Operation) -> None:
     images = op.inputs[0]
     if op.attrs["is_training"]:
         raise UnimplementedError("it normalizes by the batch: export the graph that was built with training=False")
     order = channels_first(4, op.attrs["data_format"])
     inputs = [body.text(images, order), *body.texts(op.inputs[1:])]
-    body.put(op.outputs[0], body.emit("BatchNormalization", inputs, epsilon=float(op.attrs["epsilon"])), order)
+    value = body.emit("BatchNormalization", inputs, epsilon=float(op.attrs["epsilon"]))
+    if "activation_mode" in op.attrs:
+        value = body.emit("Relu", [value])
+        if op.attrs["activation_mode"] == "Relu6":
+            value = body.emit("Min", [value, body.constant(6, images.dtype)])
+    body.put(op.outputs[0], value, order)
 
 
 @exports("LRN")

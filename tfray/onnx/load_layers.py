@@ -16,6 +16,7 @@ from tfray.ops.kernels.windows import window_axis
 from tfray.ops.math import math_ops
 from tfray.ops.nn import (
     any_rank_conv_ops,
+    batch_norm_ops,
     conv3d_ops,
     conv_ops,
     depthwise_conv_ops,
@@ -281,7 +282,7 @@ def _batch_norm(node: Node) -> Tensor:
     scale, offset, mean, variance = (node.input(index) for index in range(1, 5))
     if x.shape.rank == 4 and x.dtype is dtypes.float32 and len({t.dtype for t in (x, scale, mean)}) == 1:
         options = {"epsilon": epsilon, "data_format": "NCHW", "is_training": False}
-        return normalization_ops.fused_batch_norm(x, scale, offset, mean, variance, **options)[0]
+        return batch_norm_ops.fused_batch_norm(x, scale, offset, mean, variance, **options)[0]
     scale, offset, mean, variance = (_per_channel(each, node.rank(x)) for each in (scale, offset, mean, variance))
     return (x - mean) * math_ops.rsqrt(variance + number(epsilon, variance)) * scale + offset
 

@@ -152,13 +152,21 @@ def _per_channel(shape: tuple[int, ...], layout: str, dtype: NumpyDType, names: 
 
 
 def normalized(
-    xp: ArrayModule, images: Array, vectors: Sequence[Array], layout: str, epsilon: float, count: int
+    xp: ArrayModule,
+    images: Array,
+    vectors: Sequence[Array],
+    layout: str,
+    epsilon: float,
+    count: int,
+    bounds: tuple[float, float],
 ) -> tuple[Array, Array]:
-    """The images normalised by the mean, variance, scale and offset of their channels, and the unbiased variance."""
+    """The images normalised by the mean, variance, scale and offset of their channels, and held between bounds; and
+    the unbiased variance."""
     mean, variance, scale, offset = vectors
     out, (factor, unbiased) = xp.empty(images.shape, images.dtype), _like(xp, variance, 2)
     _factor_loop(variance.size, variance.dtype, epsilon, count)(xp, variance, scale, factor, unbiased)
-    _normalized_loop(images.shape, layout, images.dtype, variance.dtype)(xp, images, mean, factor, offset, out)
+    loop = _normalized_loop(images.shape, layout, images.dtype, variance.dtype, bounds)
+    loop(xp, images, mean, factor, offset, out)
     return out, unbiased
 
 
@@ -177,30 +185,55 @@ def _factor_loop(channels: int, wide: NumpyDType, epsilon: float, count: int) ->
 
 
 @lru_cache(maxsize=64)
-def _normalized_loop(shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType) -> DeviceLoop:
+def _normalized_loop(
+    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, bounds: tuple[float, float]
+) -> DeviceLoop:
     names = ("mean", "factor", "offset")
     loads, trace = [Load("x", dtype), *_per_channel(shape, layout, wide, names)], Trace()
     x, mean, factor, offset = trace.values(loads)
     # Centre first: x * factor - mean * factor would cancel badly where the mean is large.
-    return DeviceLoop([_loop(int(np.prod(shape)), loads, trace, ((x - mean) * factor + offset, "out"))])
+    result = (x - mean) * factor + offset
+    for bound, held in zip(bounds, (trace.maximum, trace.minimum), strict=True):
+        result = held(result, trace.record(f"{bound:g}", [], result.dtype)) if np.isfinite(bound) else result
+    return DeviceLoop([_loop(int(np.prod(shape)), loads, trace, (result, "out"))])
 
 
 def normalization_gradient(
-    xp: ArrayModule, d: Array, images: Array, vectors: Sequence[Array], layout: str, epsilon: float, is_training: bool
+    xp: ArrayModule,
+    d: Array,
+    images: Array,
+    vectors: Sequence[Array],
+    layout: str,
+    epsilon: float,
+    is_training: bool,
+    gate: tuple[Array, float, float] | None = None,
 ) -> list[Array]:
-    """Gradients of the images, the scale and the offset, from `d`, and mean, variance and scale of the channels."""
+    """Gradients of the images, the scale and the offset, from `d`, and mean, variance and scale of the channels.
+
+    With a gate, what `d` is where these outputs are greater than the first number and at most the second; 0 elsewhere.
+    """
     axes = channel_axes(images.shape, layout)
     mean, variance, scale = vectors
     of_channels = mean.reshape(-1) if layout == "NHWC" else mean.reshape(-1, 1, 1)
-    sums = staged_sums(xp, ["{0}", "({1} - {2}) * {0}"], [d, images, of_channels], axes)
+    passed = "{0}" if gate is None else _passed("{0}", "{3}", gate[1:])
+    gates = [] if gate is None else [gate[0]]
+    sums = staged_sums(xp, [passed, f"({{1}} - {{2}}) * ({passed})"], [d, images, of_channels, *gates], axes)
     d_offset, total = (found.reshape(-1) for found in sums)
     d_images, (factor, slope, shift, d_scale) = xp.empty(images.shape, images.dtype), _like(xp, d_offset, 4)
     count = images.size // max(mean.size, 1)
     of_factors = _gradient_factors_loop(mean.size, d_offset.dtype, epsilon, count)
     of_factors(xp, variance, scale, total, d_offset, factor, slope, shift, d_scale)
-    loop = _normalization_gradient_loop(images.shape, layout, images.dtype, d_offset.dtype, is_training)
-    loop(xp, *([d, factor, images, mean, slope, shift] if is_training else [d, factor]), d_images)
+    types = images.dtype, d_offset.dtype
+    loop = _normalization_gradient_loop(images.shape, layout, *types, is_training, gate and gate[1:])
+    loop(xp, *gates, d, factor, *([images, mean, slope, shift] if is_training else []), d_images)
     return [d_images, d_scale, d_offset]
+
+
+def _passed(d: str, output: str, bounds: Sequence[float]) -> str:
+    """The expression of a gradient that goes through only where an output is within bounds."""
+    low, last = bounds
+    within = f"{output} > {low!r}" + (f") & ({output} <= {last!r}" if np.isfinite(last) else "")
+    return f"{d} * where(({within}), 1, 0)"
 
 
 @lru_cache(maxsize=64)
@@ -217,12 +250,22 @@ def _gradient_factors_loop(channels: int, wide: NumpyDType, epsilon: float, coun
 
 @lru_cache(maxsize=64)
 def _normalization_gradient_loop(
-    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, is_training: bool
+    shape: tuple[int, ...],
+    layout: str,
+    dtype: NumpyDType,
+    wide: NumpyDType,
+    is_training: bool,
+    gate: tuple[float, float] | None,
 ) -> DeviceLoop:
     names = ("mean", "slope", "shift") if is_training else ()
-    loads, trace = [Load("d", dtype), *_per_channel(shape, layout, wide, ["factor"])], Trace()
+    loads, trace = [Load("y", dtype)] if gate else [], Trace()
+    loads += [Load("d", dtype), *_per_channel(shape, layout, wide, ["factor"])]
     loads += [*([Load("x", dtype)] if is_training else []), *_per_channel(shape, layout, wide, names)]
-    d, factor, *others = trace.values(loads)
+    values = trace.values(loads)
+    outputs = [values.pop(0)] if gate else []
+    d, factor, *others = values
+    if gate:
+        d = trace.compute(_passed("{0}", "{1}", gate), d, *outputs)
     d_image = d * factor
     if is_training:
         x, mean, slope, shift = others

@@ -28,6 +28,7 @@ from tfray.ops.kernels.windows import WindowAttrs, per_axis, window_axis
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.nn import (
     activation_ops,
+    batch_norm_ops,
     conv_ops,
     convolution,
     cross_entropy_ops,
@@ -653,10 +654,10 @@ def test_large_batch_normalization(layout: str, on_gpu: bool):
     d_x = scale / np.sqrt(variance + 0.001) * (d - d.mean((0, 1, 2)) - normalized * d_scale / (x.size // 80))
     if layout == "NCHW":
         x, d, wanted, d_x = map(ref.to_nchw, (x, d, wanted, d_x))
-    y, *statistics = normalization_ops.fused_batch_norm(x, scale, offset, data_format=layout)
+    y, *statistics = batch_norm_ops.fused_batch_norm(x, scale, offset, data_format=layout)
     d_inputs = d, x, scale, mean.astype(np.float32), variance.astype(np.float32)
     attrs = {"epsilon": 0.001, "data_format": layout, "is_training": True}
-    d_op = add_op(normalization_ops.FUSED_BATCH_NORM_GRAD, *d_inputs, **attrs)
+    d_op = add_op(batch_norm_ops.FUSED_BATCH_NORM_GRAD, *d_inputs, **attrs)
     if on_gpu:
         values = run_as_on_gpu(y.op, x, scale, offset, scale[:0], scale[:0])
         d_values = run_as_on_gpu(d_op[0].op, *d_inputs)
@@ -676,7 +677,7 @@ def ref_axes(layout: str) -> tuple[int, int, int]:
 
 def test_batch_norm_of_half_precision_images():
     x = grid(4, 3, 3, 2).astype(np.float16)
-    y, mean, _ = normalization_ops.fused_batch_norm(x, np.ones(2, np.float32), np.zeros(2, np.float32))
+    y, mean, _ = batch_norm_ops.fused_batch_norm(x, np.ones(2, np.float32), np.zeros(2, np.float32))
     assert y.dtype is dtypes.float16 and mean.dtype is dtypes.float32
     assert abs(interpret(y).astype(float).mean()) < 1e-2
 
@@ -684,9 +685,9 @@ def test_batch_norm_of_half_precision_images():
 def test_batch_norm_wants_statistics_for_inference_only():
     ones = np.ones(2, np.float32)
     with pytest.raises(InvalidArgumentError, match="for inference"):
-        normalization_ops.fused_batch_norm(normal(1, 2, 2, 2), ones, ones, is_training=False)
+        batch_norm_ops.fused_batch_norm(normal(1, 2, 2, 2), ones, ones, is_training=False)
     with pytest.raises(InvalidArgumentError, match="for inference"):
-        normalization_ops.fused_batch_norm(normal(1, 2, 2, 2), ones, ones, ones, ones)
+        batch_norm_ops.fused_batch_norm(normal(1, 2, 2, 2), ones, ones, ones, ones)
 
 
 # -- a whole network -----------------------------------------------------------------------------------

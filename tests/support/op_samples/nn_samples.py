@@ -11,7 +11,7 @@ from tests.support.op_samples import OpError, OpSample, grid, unary_rows
 from tests.support.op_samples.array_samples import build_op
 from tests.support.references.image_reference import to_nchw
 from tfray.framework import dtypes
-from tfray.ops.nn import activation_ops, cross_entropy_ops, nn_ops, normalization_ops
+from tfray.ops.nn import activation_ops, batch_norm_ops, cross_entropy_ops, nn_ops, normalization_ops
 from tfray.ops.nn.activation_ops import SELU_ALPHA, SELU_SCALE
 
 WIDE = (dtypes.float32, dtypes.float64)
@@ -288,10 +288,10 @@ def batch_norm_rows() -> list[OpSample]:
 
         def build_training_gradient(d: Any, x: Any, scale: Any, common: Any = common, axes: Any = axes) -> Any:
             statistics = normalization_ops.moments(x, list(axes))
-            build = build_op(normalization_ops.FUSED_BATCH_NORM_GRAD, is_training=True, **common)
+            build = build_op(batch_norm_ops.FUSED_BATCH_NORM_GRAD, is_training=True, **common)
             return build(d, x, scale, *statistics)
 
-        ops, some = normalization_ops, {"dtypes": WIDE, "tolerance": 20, "label": layout}
+        ops, some = batch_norm_ops, {"dtypes": WIDE, "tolerance": 20, "label": layout}
         rows += [
             OpSample("FusedBatchNorm", ops.fused_batch_norm, [x, scale, offset], training, kwargs=common, **some),
             OpSample(
@@ -311,7 +311,44 @@ def batch_norm_rows() -> list[OpSample]:
                 **some,
             ),
         ]
+        for mode, most in (("Relu", np.inf), ("Relu6", 6.0)):
+            own = {**common, "activation_mode": mode, "is_training": False, "name": "activated"}
+
+            def activated(*arrays: Any, most: float = most, inference: Any = inference) -> Any:
+                y, *statistics = inference(*arrays)
+                return np.clip(y, 0, most), *statistics
+
+            def activated_gradient(
+                d: Any, x: Any, *arrays: Any, most: float = most, gradient: Any = inference_gradient
+            ) -> Any:
+                *statistics, _, y = arrays
+                return gradient(d * ((y > 0) & (y < most)), x, *statistics)
+
+            wide_scale, y = 4 * scale, np.clip(batch_norm(x, 4 * scale, offset, mean, variance, layout), 0, most)
+            arrays = [wide_scale, offset, mean, variance]
+            none = {**some, "label": f"{layout} {mode}", "differentiable": ()}
+            rows += [
+                OpSample(
+                    "_FusedBatchNormEx",
+                    first_three(build_op(ops.ACTIVATED_BATCH_NORM, **own)),
+                    [x, *arrays],
+                    activated,
+                    **none,
+                ),
+                OpSample(
+                    "_FusedBatchNormGradEx",
+                    build_op(ops.ACTIVATED_BATCH_NORM_GRAD, **own),
+                    [d, x, wide_scale, mean, variance, offset, y],
+                    activated_gradient,
+                    **none,
+                ),
+            ]
     return rows
+
+
+def first_three(build: Any) -> Any:
+    """The images, the mean and the variance: what else there is repeats the last two."""
+    return lambda *arrays: build(*arrays)[:3]
 
 
 def activity(x: Any, radius: int, bias: float, alpha: float) -> Any:

@@ -24,7 +24,7 @@ from tfray.library.variables.variables import Constraint
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import math_ops
-from tfray.ops.nn import normalization_ops
+from tfray.ops.nn import batch_norm_ops, normalization_ops
 
 
 class BatchNormalization(Layer):
@@ -200,7 +200,7 @@ class BatchNormalization(Layer):
         gamma = array_ops.ones_like(self.moving_variance) if self.gamma is None else self.gamma
         beta = array_ops.zeros_like(self.moving_mean) if self.beta is None else self.beta
         given = [None, None] if training else [self.moving_mean.value(), self.moving_variance.value()]
-        outputs, mean, variance = normalization_ops.fused_batch_norm(
+        outputs, mean, variance = batch_norm_ops.fused_batch_norm(
             inputs,
             gamma,
             beta,

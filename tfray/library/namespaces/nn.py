@@ -44,6 +44,7 @@ from tfray.ops.nn.any_rank_conv_ops import (
     pool,
     with_space_to_batch,
 )
+from tfray.ops.nn.batch_norm_ops import fused_batch_norm
 from tfray.ops.nn.candidate_sampling_ops import (
     all_candidate_sampler,
     compute_accidental_hits,
@@ -113,7 +114,6 @@ from tfray.ops.nn.nn_ops import (
 )
 from tfray.ops.nn.normalization_ops import (
     batch_normalization,
-    fused_batch_norm,
     l2_normalize,
     local_response_normalization,
     lrn,
