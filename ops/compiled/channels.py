@@ -298,7 +298,20 @@ def gated_differentiate(
     least, most = fill(low), fill(greatest)
     for row in range(first, last, _rows_at_once(first, last, columns)):
         start, stop = row * columns, min(row + _rows_at_once(first, last, columns), last) * columns
-        for j in range(0, columns, 16):
+        for j in range(0, columns - 31, 32):
+            k, m = load(means, j), load(means, j + 16)
+            a, b = load(slopes, j), load(slopes, j + 16)
+            c, d = load(shifts, j), load(shifts, j + 16)
+            e, f = load(factors, j), load(factors, j + 16)
+            p, q = load(forward, j), load(forward, j + 16)
+            r, s = load(offsets, j), load(offsets, j + 16)
+            for i in range(start + j, stop + j, columns):
+                t, u = load(x, i) - k, load(x, i + 16) - m
+                v = _passed(load(y, i), t, p, r, least, most)
+                w = _passed(load(y, i + 16), u, q, s, least, most)
+                store(out, i, (v - fused(t, a, c)) * e)
+                store(out, i + 16, (w - fused(u, b, d)) * f)
+        for j in range(columns // 32 * 32, columns, 16):
             n = columns - j
             k, a, c = load_upto(means, j, n), load_upto(slopes, j, n), load_upto(shifts, j, n)
             e, p, r = load_upto(factors, j, n), load_upto(forward, j, n), load_upto(offsets, j, n)
