@@ -201,11 +201,21 @@ class SyncProtocol:
         first_step: Number of the first step.
         expected: Replicas to wait for before the first step.
         ahead: How many steps may be open at once while exactly m replicas are alive.
+        spares: Whether there are to be more than m replicas, as there are backup workers. Then no step has members
+            before gradients are there, even while exactly m are alive: one of these may freeze, and another come.
     """
 
     collective = True
 
-    def __init__(self, required: int, steps: int, first_step: int = 1, expected: int = 1, ahead: int = 1) -> None:
+    def __init__(
+        self,
+        required: int,
+        steps: int,
+        first_step: int = 1,
+        expected: int = 1,
+        ahead: int = 1,
+        spares: bool = False,
+    ) -> None:
         if not 1 <= required <= expected:
             raise ValueError(f"between 1 and {expected} replicas can be required, not {required}")
         self.dropped = 0
@@ -213,6 +223,7 @@ class SyncProtocol:
         self._required = required
         self._expected = expected
         self._ahead = ahead
+        self._spares = spares
         self._next = first_step
         self._end = first_step + steps
         self._busy: dict[int, set[int]] = {}
@@ -412,8 +423,9 @@ class SyncProtocol:
     def _begin(self) -> Start:
         after = self._open[-1].number if self._open else None
         replicas = tuple(self._idle) if after is None else tuple(sorted(self._busy))
-        # If more replicas are alive, the step is undecided: one of these m may turn out to be the slowest.
-        members = replicas if len(replicas) == self._required == self.live else None
+        # If more replicas are alive, or may come, the step is undecided: one of these m may turn out to be the slowest.
+        is_decided = len(replicas) == self._required == self.live and not self._spares
+        members = replicas if is_decided else None
         step = _OpenStep(self._next, set(replicas), members=members)
         self._open.append(step)
         for replica in replicas:

@@ -18,7 +18,8 @@ class Training(RuleBasedStateMachine):
     @initialize(collective=st.booleans(), ahead=st.integers(1, 3), required=st.integers(1, 3), data=st.data())
     def begin(self, collective, ahead, required, data):
         if collective:
-            self.protocol = SyncProtocol(required, 30, expected=data.draw(st.integers(required, 4)), ahead=ahead)
+            expected, spares = data.draw(st.integers(required, 4)), data.draw(st.booleans())
+            self.protocol = SyncProtocol(required, 30, expected=expected, ahead=ahead, spares=spares)
         else:
             self.protocol = AsyncProtocol(30, ahead=ahead, staleness=data.draw(st.none() | st.integers(0, 2)))
         self.there, self.paused = set(), False

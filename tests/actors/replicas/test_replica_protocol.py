@@ -52,6 +52,17 @@ def test_backups_are_dropped_and_nobody_waits_for_a_straggler():
     assert protocol.finished
 
 
+def test_with_spares_no_step_depends_on_who_is_there_first():
+    """Two of three begin, and one of them freezes. The third takes its place as soon as it comes."""
+    protocol = SyncProtocol(required=2, steps=2, expected=2, ahead=2, spares=True)
+    protocol.joined(0)
+    assert protocol.joined(1) == [Start(1, (0, 1), None)]
+    assert protocol.delivered(0, 1) == []
+    assert protocol.joined(2) == [Join(1, 2)]
+    assert protocol.delivered(2, 1) == [Commit(1, (0, 2))]
+    assert protocol.applied(1) == [Complete(1, (0, 2), 1), Start(2, (0, 2), None)]
+
+
 def test_who_becomes_idle_joins_while_the_step_is_undecided():
     protocol = SyncProtocol(required=2, steps=2, expected=4)
     for replica in range(3):
@@ -595,7 +606,7 @@ class Cluster:
 )
 def test_synchronous_training_never_stops_short(replicas, backups, steps, shards, deaths, ahead, units, seed):
     required = max(1, replicas - backups)
-    protocol = SyncProtocol(required, steps, expected=replicas, ahead=ahead)
+    protocol = SyncProtocol(required, steps, expected=replicas, ahead=ahead, spares=backups > 0)
     cluster = Cluster(protocol, replicas, shards, deaths, random.Random(seed), ahead=ahead, units=units)
     cluster.run()
     assert cluster.completed == list(range(1, steps + 1))

@@ -408,7 +408,8 @@ class ClusterTraining:
             return AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
         # In an elastic run the membership says which replicas are expected. Backup workers are not waited for.
         required = 1 if scaling.elastic else scaling.required
-        return SyncProtocol(required, steps, first_step, required, STEPS_AHEAD)
+        spares = scaling.backup_workers > 0
+        return SyncProtocol(required, steps, first_step, required, STEPS_AHEAD, spares)
 
     def _context(self, share: InputShare) -> InputContext:
         """The context of an input function for a share of the input."""
