@@ -1,4 +1,5 @@
-"""Normalization by compiled kernels, for float32 images in NHWC; `normalization_ops` has NumPy's way."""
+"""Normalization by compiled kernels, for float32 images in NHWC; `batch_norm_ops` and
+`normalization_ops` have NumPy's way."""
 
 from __future__ import annotations
 

@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.compiled_types import run_with_types as run
 from tests.support.interpreter import default_device, interpret
 
 
 def array(seed, *shape):
     return np.random.default_rng(seed).integers(-5, 6, shape).astype(np.float32)
-
-
-def run(fetches, feeds, devices=1):
-    """The values, and the types of the operations that computed them."""
-    metadata = tf.RunMetadata()
-    options = tf.RunOptions(output_partition_graphs=True)
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": devices})) as session:
-        values = session.run(fetches, feeds, options, metadata)
-    return values, [node.op for graph in metadata.partition_graphs for node in graph.node]
 
 
 def pooled(layout="NHWC", window=3, dtype=tf.float32):

@@ -383,12 +383,13 @@ print(flush=True)
 sys.stdin.read()
 """
 BUSY = """
-import signal, sys
+import select, signal, sys
 from benchmarks.processes import busy
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores interrupts
 with busy(2) as spinners:
     print(*spinners, flush=True)
-    sys.stdin.read()
+    while not select.select([sys.stdin], [], [], 0.1)[0]:
+        pass  # a signal that comes just before a wait without a limit is seen only after it
 """
 
 
