@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.compiled_types import run_with_types as run
 from tests.support.interpreter import default_device, interpret
+from tests.support.interpreter import run_with_types as run
 
 LARGE, SMALL = [8, 16, 16, 33], [2, 3, 3, 4]
 """Images for compiled kernels, with channels that fill no block of theirs; and for NumPy."""

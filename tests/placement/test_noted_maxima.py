@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.compiled_types import run_with_types as run
 from tests.support.interpreter import default_device, interpret
+from tests.support.interpreter import run_with_types as run
 
 
 def array(seed, *shape):

@@ -66,3 +66,14 @@ def _interpreted(region: Region, device: Device) -> Any:
         yield run
 
     return within
+
+
+def run_with_types(fetches: Any, feeds: Any, devices: int = 1) -> tuple[Any, list[str]]:
+    """The values of a step, and the types of the operations that computed them."""
+    import tfray as tf
+
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(output_partition_graphs=True)
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": devices})) as session:
+        values = session.run(fetches, feeds, options, metadata)
+    return values, [node.op for graph in metadata.partition_graphs for node in graph.node]
