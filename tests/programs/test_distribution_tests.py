@@ -64,6 +64,7 @@ def test_elements_move_into_other_dimensions(sizes, shape, expected):
 
 
 def test_variables_of_a_distribution_are_initialized():
+    tf.set_random_seed(0)  # of the weights: samples tell little of a distribution that is far from what they are from
     flow = distributions.bijectors.MaskedAutoregressiveFlow(
         distributions.bijectors.masked_autoregressive_default_template(hidden_layers=[2])
     )
