@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections import deque
@@ -173,7 +174,7 @@ class _Call(NamedTuple):
 
 
 class _Rows:
-    """The arrays of a batch. The thread that has an element's results copies them there, out of its core's cache.
+    """The arrays of a batch. Results are computed there, or the thread that has them copies them, out of its cache.
 
     Args:
         count: Number of rows. With less than two, results stay where they are.
@@ -183,7 +184,7 @@ class _Rows:
         self._count = count if count > 1 else 0
         self._used = 0
         self._lock = threading.Lock()
-        self._arrays: list[Array | None] = []
+        self._arrays: dict[int, Array | None] = {}
 
     def is_full(self) -> bool:
         """Whether every row is some element's."""
@@ -194,28 +195,33 @@ class _Rows:
         self._used += 1
         return self._used - 1
 
-    def put(self, row: int, element: Element) -> Element:
-        """The element, whose components are now rows where they are arrays like the first element's."""
+    def computed(self, row: int, function: OpenedFunction, element: Element) -> Element:
+        """The results for an element. Those are rows that are arrays like the first element's."""
         if not self._count:
-            return element
-        with self._lock:
-            if not self._arrays:
-                self._arrays = [self._room_for(value) for value in element]
-        return tuple(
-            value if array is None else _copied(value, array, row)
-            for value, array in zip(element, self._arrays, strict=True)
-        )
+            return function.call(*element)
+        arrays = [self._array(*room) for room in function.rooms]
+        rooms = [None if array is None else array[row] for array in arrays]
+        results = list(function.call_into(element, rooms))
+        for place, value in enumerate(results):
+            if isinstance(value, np.ndarray) and not any(value is room for room in rooms):
+                array = self._array(place, value.shape, value.dtype)
+                results[place] = value if array is None else _copied(value, array, row)
+        return tuple(results)
 
-    def _room_for(self, value: Any) -> Array | None:
-        is_numbers = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind != "O"
-        if not is_numbers or self._count * value.nbytes > _MOST_ROW_BYTES:
-            return None
-        return np.empty((self._count, *value.shape), value.dtype)
+    def _array(self, place: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+        """The array of a component, in the form of the first that asks for it; None if the component gets none."""
+        with self._lock:
+            if place not in self._arrays:
+                size = self._count * math.prod(shape) * dtype.itemsize
+                has_rows = shape and dtype.kind != "O" and size <= _MOST_ROW_BYTES
+                self._arrays[place] = np.empty((self._count, *shape), dtype) if has_rows else None
+            return self._arrays[place]
 
     def columns(self, elements: Sequence[Element]) -> Columns:
         """The columns of the first elements: the arrays where all of them are rows."""
         columns: list[Column] = []
-        for values, array in zip(zip(*elements, strict=True), self._arrays, strict=True):
+        for place, values in enumerate(zip(*elements, strict=True)):
+            array = self._arrays.get(place)
             if array is None or any(value.base is not array for value in values):
                 columns.append(values)
             else:  # a view would be copied where a session hands the batch out
@@ -223,8 +229,8 @@ class _Rows:
         return columns
 
 
-def _copied(value: Any, array: Array, row: int) -> Any:
-    if np.shape(value) != array.shape[1:] or value.dtype != array.dtype:
+def _copied(value: Array, array: Array, row: int) -> Array:
+    if value.shape != array.shape[1:] or value.dtype != array.dtype:
         return value
     array[row] = value
     return array[row]
@@ -246,9 +252,9 @@ class _Functions:
         except IndexError:
             function = self._function.open(self._walk)
         with np.errstate(all="ignore"):
-            result = function.call(*element)
+            result = rows.computed(row, function, element)
         self._idle.append(function)
-        return rows.put(row, result)
+        return result
 
 
 # -- elements ahead ------------------------------------------------------------------------------------

@@ -197,23 +197,31 @@ class OpenedFunction:
 
     Attributes:
         call: The function itself. Do not use it after this object is gone.
+        call_into: The function of an element and of arrays for the results that have rooms. These results are computed
+            in the arrays, unless a kernel has a result already: then they are other arrays, as they are without rooms.
+        rooms: Place among the results, shape and dtype of each that may be computed in memory of the caller.
     """
 
-    __slots__ = ("_opened", "call")
+    __slots__ = ("_opened", "call", "call_into", "rooms")
 
     def __init__(self, opened: Any, captures: tuple[Any, ...], streams: RandomStreams | None) -> None:
         function: Callable[..., Element] = opened.__enter__()
         self._opened = opened
+        self.rooms: Sequence[tuple[int, tuple[int, ...], np.dtype[Any]]] = opened.rooms
 
-        def with_captures(*element: Any) -> Element:
-            return function(*element, *captures)
+        def computed(element: Element, rooms: Sequence[Array | None] = ()) -> Element:
+            return function(*element, *captures, *rooms)
 
-        def with_streams(*element: Any) -> Element:
+        def drawn(element: Element, rooms: Sequence[Array | None] = ()) -> Element:
             assert streams is not None
             with streams.used():
-                return function(*element, *captures)
+                return function(*element, *captures, *rooms)
 
-        self.call = with_streams if streams is not None else with_captures if captures else function
+        call_into: Callable[..., Element] = computed if streams is None else drawn
+        self.call_into = call_into
+        self.call: Callable[..., Element] = (
+            function if streams is None and not captures else lambda *element: call_into(element)
+        )
 
     def __del__(self) -> None:
         opened = getattr(self, "_opened", None)

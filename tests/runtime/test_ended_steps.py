@@ -18,7 +18,7 @@ from tests.support.processes import PATIENCE_S, Barrier, wait_for
 from tests.support.waiting import Task, raised_at_the_limit, timed_out
 from tfray.errors import CancelledError, DeadlineExceededError
 from tfray.runtime import step
-from tfray.runtime.codegen import SEGMENT
+from tfray.runtime.compiled_body import SEGMENT
 from tfray.runtime.host_values import MAX_INLINED_DEPTH
 
 # -- loops ---------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tests.support.random_graphs import assert_same, check_program, programs
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, ResourceExhaustedError, UnknownError
 from tfray.framework.op_def import on_cpu
 from tfray.ops.state import state_ops
-from tfray.runtime.codegen import SEGMENT
+from tfray.runtime.compiled_body import SEGMENT
 from tfray.runtime.plan import MAX_SPECIALIZATIONS
 from tfray.runtime.rendezvous import Mailbox
 

@@ -15,7 +15,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.ops.kernels import cpu_threads
 from tfray.ops.kernels.cpu_threads import Lane, thread_count
 from tfray.runtime import lanes, memory
-from tfray.runtime.codegen import CompiledBody
+from tfray.runtime.compiled_body import CompiledBody
 from tfray.runtime.device import Device, gpu_count
 from tfray.runtime.lanes import Aside
 from tfray.runtime.segment_body import generic_body

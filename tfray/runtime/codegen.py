@@ -11,44 +11,33 @@ The generated function looks like this, one operation a line, so that a line num
         return segment
 
 Names begin with ``a`` for operations that run aside (see `lanes`), ``b`` for buffers of reused memory, ``c`` for kernel
-contexts, ``k`` for constants, ``o`` for memory that will be sent, ``v`` for values, ``w`` for loop variables, ``r1``,
-``r2``, ... for what is in a region. On a GPU some values are made on the host (see `host_values`); copies of values
-begin with ``h`` on the host and with ``u`` on the device. A run of elementwise operations on large arrays is written as
-a function ``g`` of a part of their elements (see `fusion`). Branches and loops become Python's own, with their
-operations inline. Only a branch or a loop in which something may wait, or is sent, is called by its kernel. The code of
-a traced step takes the time before and after every operation (see `tracing`).
+contexts, ``k`` for constants, ``o`` for memory that the caller gives or that will be sent, ``v`` for values, ``w`` for
+loop variables, ``r1``, ``r2``, ... for what is in a region. On a GPU some values are made on the host (see
+`host_values`); copies of values begin with ``h`` on the host and with ``u`` on the device. A run of elementwise
+operations on large arrays is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops
+become Python's own, with their operations inline. Only a branch or a loop in which something may wait, or is sent, is
+called by its kernel. The code of a traced step takes the time before and after every operation (see `tracing`).
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
-import weakref
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
-from types import FrameType
-from typing import Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from tfray.errors import (
     InternalError,
-    NotAnError,
-    OpError,
-    ResourceExhaustedError,
-    is_interrupt,
 )
 from tfray.framework import dtypes
 from tfray.framework.effects import uses_step
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
-from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
 from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.cpu_threads import Lane
-from tfray.runtime.cuda_graphs import ReplayedFunction, can_capture
 from tfray.runtime.device import Device, OpContext
 from tfray.runtime.device_groups import Group, UpdateGroup, arranged, group_loop, is_gradient, name_of, update_loops
 from tfray.runtime.fusion import (
@@ -66,225 +55,18 @@ from tfray.runtime.fusion import (
     scratch_slots,
 )
 from tfray.runtime.host_memory import own
-from tfray.runtime.host_values import HostValues, has_one_form, host_values, is_inlined
+from tfray.runtime.host_values import HostValues, has_one_form, is_inlined
 from tfray.runtime.memory import lay_out_memory
-from tfray.runtime.op_errors import error_of
-from tfray.runtime.over_batch import BatchFunction, region_over_batch
 from tfray.runtime.program import LOOK_AFTER, NumPyNames, Program, assign
-from tfray.runtime.segment_body import Body, region_body
+from tfray.runtime.segment_body import region_body
 from tfray.runtime.traced_op import describe
-
-_MAX_IDLE_SETS: Final = 2
-"""Sets of buffers that a body keeps for its next runs. More sets exist only while more steps run at once."""
-
-_SMALL_BYTES: Final = 1 << 20
-"""1 MiB: a body with fewer bytes of buffers keeps them after its first run, a larger one only after its second."""
 
 _TURNS_BETWEEN_LOOKS: Final = 64
 """A loop whose turns do less than `LOOK_AFTER` looks only in every 64th turn: the look reads the clock, which takes
 longer than a short turn."""
 
-SEGMENT: Final = "tfray segment"
-"""Begins the file names of generated code."""
 
-_serial = itertools.count()
-
-_compiled: Final[weakref.WeakValueDictionary[str, CompiledBody]] = weakref.WeakValueDictionary()
-"""Every compiled body by the file name of its code, to find the operation at fault behind a traceback."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Gives `linecache` the lines of generated code.
-
-    They are not put into its cache: who takes them out again disturbs a thread that is looking through it.
-    """
-
-    body: weakref.ref[CompiledBody]
-
-    def get_source(self, name: str) -> str | None:
-        """The code; None when it is gone."""
-        body = self.body()
-        return None if body is None else body.source
-
-
-class CompiledBody:
-    """A body compiled for one device. Callable from several threads at once.
-
-    Args:
-        body: The body.
-        device: The device.
-        sends_copy: As for `Plan`.
-        sent_in_place_bytes: As for `Plan`.
-        fetched: Results that go to the user.
-        fetched_alone: Those of them that nothing else takes: they may be given as the host has them.
-        on_host: Inputs that are passed as NumPy arrays, whatever the device is.
-        updated_elsewhere: Names of variable operations that are updated outside the body.
-        fuses: Whether elementwise operations are computed together.
-        traced: As for `Plan`.
-        captures: Whether it may become a CUDA graph (see `cuda_graphs`).
-    """
-
-    def __init__(
-        self,
-        body: Body,
-        device: Device,
-        *,
-        sends_copy: bool,
-        sent_in_place_bytes: int | None = None,
-        fetched: Collection[Tensor] = (),
-        fetched_alone: Collection[Tensor] = (),
-        on_host: Collection[Tensor] = (),
-        updated_elsewhere: Collection[str] = (),
-        fuses: bool = True,
-        traced: bool = False,
-        captures: bool = False,
-    ) -> None:
-        program = Program(device, sends_copy, sent_in_place_bytes, fuses, traced)
-        host = host_values(body, on_host) if device.type == "GPU" else HostValues(body)
-        names = {(tensor, True): f"v{tensor.op.id}_{tensor.value_index}" for tensor in on_host}
-        names |= {(t, False): f"v{t.op.id}_{t.value_index}" for t in body.inputs if t not in on_host}
-        emitter = _Emitter(program, host, fetched=fetched, updated_elsewhere=updated_elsewhere, names=names)
-        emitter.write()
-        program.add(f"return {emitter.results(fetched_alone)}")
-        self.source = program.source(["step", *map(emitter.name, body.inputs)])
-        self.buffer_bytes = sum(program.slot_bytes)
-        self._device = device
-        self._is_gpu = device.type == "GPU"
-        self._slot_bytes = program.slot_bytes
-        self._slot_tensors = program.slot_tensors
-        self._line_ops = program.line_ops
-        self._buffers = program.buffers
-        self._filename = f"{SEGMENT} {next(_serial)}"
-        code = compile(self.source, self._filename, "exec")
-        # With these, tracebacks and the debugger find the generated lines when they need them.
-        program.namespace |= {"__name__": self._filename, "__loader__": _Source(weakref.ref(self))}
-        exec(code, program.namespace)
-        self._make: Callable[..., Callable[..., tuple[Any, ...]]] = program.namespace["make"]
-        self._idle: list[Callable[..., tuple[Any, ...]]] = []
-        self._has_run = False
-        self._lock = threading.Lock()
-        captures = captures and not on_host and not traced
-        self._captured = body if captures and can_capture(body, device) else None
-        _compiled[self._filename] = self
-
-    def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:
-        """Run the body. Raises an `OpError` that names the operation at fault."""
-        function = self.acquire()
-        try:
-            if self._is_gpu:
-                with self._device.activate():
-                    outputs = function(step, *inputs)
-            else:
-                outputs = function(step, *inputs)
-        except BaseException as error:
-            if isinstance(error, NotAnError) or is_interrupt(error):
-                raise
-            explained = _explain(error)
-            if explained is error:
-                raise
-            raise explained from error
-        self.release(function)
-        return outputs
-
-    def acquire(self) -> Callable[..., tuple[Any, ...]]:
-        """The function of ``(step, *inputs)``, with buffers of its own until it is released."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            pass
-        slots: list[Any] = []
-        try:
-            for size in self._slot_bytes:
-                slots.append(self._device.allocate(size))
-        except MemoryError as error:
-            raise self._exhausted(self._slot_tensors[len(slots)], error) from error
-        views = [self._device.view(slots[slot], shape, dtype) for slot, shape, dtype in self._buffers]
-        function = self._make(*views)
-        return function if self._captured is None else ReplayedFunction(function, self._captured, self._device)
-
-    def _exhausted(self, tensor: Tensor, error: MemoryError) -> ResourceExhaustedError:
-        """The error for a slot without memory. It names `tensor`, the largest of the results that share the slot."""
-        op = tensor.op
-        return ResourceExhaustedError(
-            f"{op.type}: no memory for its result {tensor.dtype.name}{tensor.shape.as_list()} of {_size_of(tensor):,} "
-            f"bytes; the plan of the step takes {self.buffer_bytes:,} bytes for results: {error}",
-            op_name=op.name,
-            device=self._device.name,
-            site=op.site,
-        )
-
-    def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
-        """Give the buffers of `function` back."""
-        # Many bodies run only once, such as a model's initialisation: large buffers kept for them would lie idle.
-        if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _MAX_IDLE_SETS:
-            self._idle.append(function)
-        self._has_run = True
-
-    def explain(self, error: BaseException, frame: FrameType, line: int) -> BaseException:
-        """The error, with the operation on that line, its device, creation line and input shapes."""
-        if line not in self._line_ops:
-            if isinstance(error, MemoryError):  # from the line of the ``return``, which copies some results
-                return ResourceExhaustedError(f"no memory for the results of a step: {error}", device=self._device.name)
-            return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
-        op, inputs = self._line_ops[line]
-        return error_of(op, error, self._device.name, [(tensor, frame.f_locals.get(name)) for tensor, name in inputs])
-
-
-def _explain(error: BaseException) -> BaseException:
-    """The error as the innermost generated function behind it explains it."""
-    owner, frame, line = None, None, 0
-    traceback = error.__traceback__
-    while traceback is not None:
-        found = _compiled.get(traceback.tb_frame.f_code.co_filename)
-        if found is not None:
-            owner, frame, line = found, traceback.tb_frame, traceback.tb_lineno
-        traceback = traceback.tb_next
-    return error if owner is None or frame is None else owner.explain(error, frame, line)
-
-
-class RegionFunction:
-    """A compiled region within a step, as a kernel sees it: ``with ctx.region("body") as body: body(*inputs)``."""
-
-    __slots__ = ("_body", "_function", "_step")
-
-    def __init__(self, body: CompiledBody, step: Any) -> None:
-        self._body = body
-        self._step = step
-
-    def __enter__(self) -> Callable[..., tuple[Any, ...]]:
-        self._function = self._body.acquire()
-        return partial(self._function, self._step)
-
-    def __exit__(self, *error: object) -> None:
-        self._body.release(self._function)
-
-
-def _compile_region(
-    region: Region, device: Device, sends_copy: bool, sent_in_place_bytes: int | None, traced: bool
-) -> CompiledBody:
-    handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
-    return CompiledBody(
-        region_body(region),
-        device,
-        sends_copy=sends_copy,
-        sent_in_place_bytes=sent_in_place_bytes,
-        updated_elsewhere=handles,
-        traced=traced,
-    )
-
-
-def _batch_function(op: Operation, device: Device, name: str) -> BatchFunction | None:
-    """A region of a dataset's function for many elements at once, compiled; None if there is no way."""
-    found = region_over_batch(op.attrs[name], op.attrs["parameters"])
-    if found is None:
-        return None
-    region, forms = found
-    compiled = _compile_region(region, device, sends_copy=False, sent_in_place_bytes=None, traced=False)
-    return BatchFunction(partial(RegionFunction, compiled, device.background), forms)
-
-
-def _size_of(tensor: Tensor) -> int:
+def size_of(tensor: Tensor) -> int:
     return (tensor.shape.num_elements() or 0) * tensor.dtype.numpy.itemsize
 
 
@@ -295,7 +77,7 @@ def _kernel(op: Operation, device: Device) -> Kernel:
     return kernel
 
 
-class _Emitter:
+class Emitter:
     """Writes the operations of one body: that of the segment, or a region's within it.
 
     Args:
@@ -305,6 +87,11 @@ class _Emitter:
         prefix: Begins the names of its values.
         fetched: Results that go to the user.
         updated_elsewhere: Names of variable operations that are updated outside the body.
+        has_rooms: Whether the caller may give memory for results.
+
+    Attributes:
+        body: The operations, in the order in which they are written.
+        rooms: The names of the memory that the caller may give for results.
     """
 
     def __init__(
@@ -315,6 +102,7 @@ class _Emitter:
         prefix: str = "",
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
+        has_rooms: bool = False,
     ) -> None:
         body = host.body
         self._host = host
@@ -325,7 +113,6 @@ class _Emitter:
         self._entered = set(body.inputs)
         self._names = names
         self._copies: dict[tuple[Tensor, bool], str] = {}
-        self._rooms: dict[Tensor, str] = {}
         groups: list[Group] = []
         if program.fuses and program.device.type == "CPU":
             groups += find_groups(body, self._kernel)
@@ -342,7 +129,10 @@ class _Emitter:
             groups=groups,
             sent_in_place_bytes=program.sent_in_place_bytes if program.sends_in_place and not prefix else None,
             has_lanes=program.has_lanes,
+            has_rooms=has_rooms and program.device.type == "CPU",
         )
+        self.rooms = {tensor: f"o{tensor.op.id}" for tensor in self._memory.rooms}
+        self._rooms = dict(self.rooms)
         self._awaited = defaultdict[int, list[Operation]](list)
         for aside in self._memory.asides.values():
             self._awaited[aside.last].append(body.ops[aside.index])
@@ -351,11 +141,13 @@ class _Emitter:
         program.slot_bytes.extend(self._memory.slot_bytes)
         largest: dict[int, Tensor] = {}
         for tensor, slot in self._memory.slot_of.items():
-            largest[slot] = max(largest.get(slot, tensor), tensor, key=_size_of)
+            largest[slot] = max(largest.get(slot, tensor), tensor, key=size_of)
         program.slot_tensors.extend(largest[slot] for slot in range(len(self._memory.slot_bytes)))
 
     def write(self) -> None:
         """Write every operation."""
+        for tensor, name in self.rooms.items():
+            self._program.add(f"if {name} is None: {name} = {self._fresh(tensor)}", tensor.op)
         if not self._memory.asides:
             self._write_operations()
             return
@@ -519,11 +311,11 @@ class _Emitter:
             return (tensor, False) not in self._names
         return tensor in (self._host.read_on_host if tensor in self.body.constants else self._host.on_host)
 
-    def _inner(self, region: HostValues, names: Mapping[tuple[Tensor, bool], str]) -> _Emitter:
+    def _inner(self, region: HostValues, names: Mapping[tuple[Tensor, bool], str]) -> Emitter:
         # Later operations of the step may update any variable that the region reads, so reads that leave it are copied.
         handles = {tensor.op.name for tensor in region.body.inputs if tensor.dtype is dtypes.resource}
         prefix = f"r{next(self._program.serial)}"
-        return _Emitter(self._program, region, names, prefix, updated_elsewhere=handles)
+        return Emitter(self._program, region, names, prefix, updated_elsewhere=handles)
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -540,9 +332,7 @@ class _Emitter:
             program.add("start = trace.now()")
         kept = [tensor for tensor in group.results if tensor not in group.internal]
         for tensor in kept:
-            dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
-            fresh = f"{program.refer('empty', np.empty)}({group.shape}, {dtype})"
-            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}", tensor.op)
+            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or self._fresh(tensor)}", tensor.op)
         if program.traced:
             program.add(f"t{serial} = []")
             program.add("begun = trace.now()")
@@ -565,9 +355,7 @@ class _Emitter:
         for op in group.ops:
             program.count_work(op)
         for tensor in (tensors[name] for name in loop.outputs):
-            dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
-            fresh = f"{program.refer('empty', self._device.xp.empty)}({group.shape}, {dtype})"
-            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}", tensor.op)
+            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or self._fresh(tensor)}", tensor.op)
         arrays = ", ".join(
             [program.refer("xp", self._device.xp), *taken, *(self.name(tensors[n]) for n in loop.outputs)]
         )
@@ -753,13 +541,7 @@ class _Emitter:
     def _context(self, op: Operation) -> str:
         name = f"{self._prefix}c{op.id}"
         if name not in self._program.namespace:
-            sends = self._program.sends_copy, self._program.sent_in_place_bytes
-            traced = self._program.traced and not op.op_def.defers_regions  # deferred regions run outside of the step
-            regions = {
-                region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, *sends, traced))
-                for region in op.op_def.regions
-            }
-            over_batch = cache(partial(_batch_function, op, self._device)) if op.op_def.defers_regions else None
+            regions, over_batch = self._program.open_regions(self._program, op)
             self._program.namespace[name] = OpContext(op, self._device_of(op), regions, over_batch)
         return name
 
@@ -774,6 +556,12 @@ class _Emitter:
         dtype = self._program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
         ends = f"{send.attrs['key']!r}, {send.attrs['destination']!r}"
         return f"step.rendezvous.room({ends}, {tuple(tensor.shape.as_list())}, {dtype})"
+
+    def _fresh(self, tensor: Tensor) -> str:
+        """The expression for new memory of the form of `tensor`, whose shape is known."""
+        dtype = self._program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
+        empty = self._program.refer("empty", self._device.xp.empty)
+        return f"{empty}({tuple(tensor.shape.as_list())}, {dtype})"
 
     def _buffer(self, slot: int, tensor: Tensor) -> str:
         return self._program.buffer(self._first_slot + slot, tensor)

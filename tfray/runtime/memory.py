@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles
@@ -42,6 +43,7 @@ class MemoryLayout:
             memory into which the Send would copy them.
         dropped_after: By index of an operation, the tensors whose last use it is and which are worth freeing.
         asides: The operations that run aside, by index.
+        rooms: Results that leave and may be computed in memory of the caller.
     """
 
     slot_of: dict[Tensor, int] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class MemoryLayout:
     sent_in_place: dict[Tensor, Operation] = field(default_factory=dict)
     dropped_after: dict[int, list[Tensor]] = field(default_factory=dict)
     asides: dict[int, Aside] = field(default_factory=dict)
+    rooms: list[Tensor] = field(default_factory=list)
 
 
 def lay_out_memory(
@@ -62,6 +65,7 @@ def lay_out_memory(
     groups: Sequence[Group] = (),
     sent_in_place_bytes: int | None = None,
     has_lanes: bool = False,
+    has_rooms: bool = False,
 ) -> MemoryLayout:
     """Assign memory to the results of `body`.
 
@@ -74,6 +78,7 @@ def lay_out_memory(
             after the whole group. What the group keeps to itself gets no memory here.
         sent_in_place_bytes: Least size of results for `MemoryLayout.sent_in_place`; None for no such results.
         has_lanes: Whether operations may run aside.
+        has_rooms: Whether the caller may give memory for results.
     """
     layout = MemoryLayout()
     # A group works through its operations part by part: all begin with the first.
@@ -86,6 +91,8 @@ def lay_out_memory(
         liveness = _Liveness(body, kernel_of, sends_copy, layout.copied_reads, layout.asides)
     layout.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
     internal = {tensor for group in groups for tensor in group.internal}
+    if has_rooms:
+        layout.rooms = _rooms(body, kernel_of)
     if sent_in_place_bytes is not None:
         layout.sent_in_place = _sent_in_place(body, kernel_of, sent_in_place_bytes)
     _assign_slots(body, kernel_of, liveness, layout, groups)
@@ -203,6 +210,17 @@ def _sent_in_place(body: Body, kernel_of: Callable[[Operation], Kernel], least_b
         if is_large and tensor not in leaving and len(taken) == 1 and taken[0].type == "Send":
             sent[tensor] = taken[0]
     return sent
+
+
+_LEAST_ROOM_BYTES: Final = 1 << 14
+"""A smaller result is copied in less time than it takes to name its place."""
+
+
+def _rooms(body: Body, kernel_of: Callable[[Operation], Kernel]) -> list[Tensor]:
+    """Results of the body, not small, whose kernels fill the memory that they are given."""
+    computed = {op.outputs[0] for op in body.ops if op.outputs and kernel_of(op).accepts_out} - body.constants.keys()
+    leaving = [tensor for tensor in body.outputs if tensor in computed and body.outputs.count(tensor) == 1]
+    return [tensor for tensor in leaving if (_buffer_bytes(tensor) or 0) >= _LEAST_ROOM_BYTES]
 
 
 def _assign_slots(

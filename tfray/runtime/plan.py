@@ -24,7 +24,7 @@ from tfray.framework.importer import from_graph_def
 from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.ops.system.replica_ops import Contributions
-from tfray.runtime.codegen import CompiledBody
+from tfray.runtime.compiled_body import CompiledBody
 from tfray.runtime.cuda_graphs import draws_first
 from tfray.runtime.device import Device
 from tfray.runtime.host_values import host_values

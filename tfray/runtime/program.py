@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -37,13 +37,21 @@ class Program:
         slot_tensors: For each slot, the largest of the results that lie in it.
         buffers: Slot, shape and dtype of each buffer, in the order of the parameters of ``make``.
         line_ops: Line number to operation, with the names of its inputs.
+        open_regions: Compiles the regions of an operation whose kernel calls them.
         work: Elements that the lines so far read and write; `work_looked_at` is its value at the last look.
     """
 
     def __init__(
-        self, device: Device, sends_copy: bool, sent_in_place_bytes: int | None, fuses: bool, traced: bool
+        self,
+        device: Device,
+        sends_copy: bool,
+        sent_in_place_bytes: int | None,
+        fuses: bool,
+        traced: bool,
+        open_regions: Callable[[Program, Operation], tuple[dict[str, Any], Any]],
     ) -> None:
         self.device = device
+        self.open_regions = open_regions
         self.fuses = fuses
         self.traced = traced
         self.host = device.host

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tests.support.op_samples import all_samples
+from tfray.framework import nest
 from tfray.framework.op_def import lookup
 from tfray.runtime.over_batch import region_over_batch
 
@@ -353,6 +354,47 @@ def test_batches_of_parallel_calls_are_those_of_calls_one_by_one(bad, then, grow
 
 def _first_line(outcome):
     return outcome.partition("\n")[0] if isinstance(outcome, str) else outcome
+
+
+LARGE = np.random.default_rng(0).normal(size=(9, 70, 90))
+
+RESULTS_OF_LARGE_ELEMENTS = {
+    "a difference": lambda x: x - 2.0,
+    "one after others": lambda x: tf.exp(x) * 3.0 - tf.reverse(x, [0]),
+    "a captured matrix": lambda x: x + tf.constant(LARGE[0]),
+    "what came": lambda x: x,
+    "what came, and a double": lambda x: (x, x * 2.0),
+    "one twice": lambda x: (lambda y: (y, y))(tf.sqrt(tf.abs(x))),
+    "one, and its view": lambda x: (lambda y: (y, tf.reshape(y, [90, 70]), y[3:5]))(x / 7.0),
+    "one that others read": lambda x: (lambda y: (y, y * y, tf.matmul(y, y, transpose_b=True)))(x - 1.0),
+    "a product": lambda x: tf.matmul(x, x, transpose_a=True),
+    "a constant": lambda x: (tf.constant(LARGE[0]), tf.reduce_sum(x)),
+    "random numbers": lambda x: x + tf.random_normal([70, 90], seed=5, dtype=tf.float64),
+    "a branch": lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: x * 2.0, lambda: tf.reverse(x, [1])) / 3.0,
+    "a loop": lambda x: tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y)), [0, x])[1] * 2.0,
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("name", RESULTS_OF_LARGE_ELEMENTS)
+def test_large_results_of_parallel_calls_are_computed_in_their_batch(name, size):
+    """A kernel writes them there. The batches are those of calls one by one, and none changes a batch before it."""
+
+    def function(x):
+        drawn = tf.py_func(lambda x: x, [x], x.dtype)  # is not computed for many elements at once
+        drawn.set_shape([70, 90])
+        return RESULTS_OF_LARGE_ELEMENTS[name](drawn)
+
+    data = Dataset.from_tensor_slices(LARGE)
+    calls = 1 if name == "random numbers" else 3  # which element gets which numbers depends on the threads
+    parallel = data.map(function, num_parallel_calls=calls).batch(size)
+    expected = data.map(function).batch(size)
+    with tf.Session() as session:
+        rows = [dataset.make_one_shot_iterator().get_next() for dataset in (parallel, expected)]
+        pairs = [session.run(rows) for _ in range(-(-len(LARGE) // size))]
+    for found, wanted in pairs:
+        for one, other in zip(nest.flatten(found), nest.flatten(wanted), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("size", [1, 255, 256, 257, 700, 1 << 40])

@@ -34,7 +34,7 @@ from tfray.framework.op_def import Array
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.inspect.graph_tree import graph_tree as graph_tree
 from tfray.library.inspect.graph_tree import show as show
-from tfray.runtime.codegen import SEGMENT
+from tfray.runtime.compiled_body import SEGMENT
 from tfray.runtime.traced_op import TracedOp
 from tfray.session import Session
 
