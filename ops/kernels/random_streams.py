@@ -32,6 +32,16 @@ if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy'
     Writer = Callable[[np.random.Generator, Array], None]
 
 
+def fresh_seeds() -> np.random.SeedSequence:
+    """Seeds that differ from call to call and from process to process."""
+    return np.random.SeedSequence()
+
+
+def entropy(count: int) -> Array:
+    """So many numbers of 64 bits that nobody can foretell, for what has no seed."""
+    return fresh_seeds().generate_state(count, np.uint64)
+
+
 class RandomStream:
     """The random numbers of one operation in one session on one device. Each run continues where the last one ended.
 
@@ -47,8 +57,7 @@ class RandomStream:
 
     def __init__(self, seed: int = 0, seed2: int = 0, key: Array | None = None) -> None:
         if key is None:
-            entropy = np.random.SeedSequence().generate_state(2, np.uint64)
-            key = np.array([seed, seed2], np.uint64) if seed or seed2 else entropy
+            key = np.array([seed, seed2], np.uint64) if seed or seed2 else entropy(2)
         self._key = key
         self._lock = threading.Lock()
         self._sequence = self._generator(0, 0)

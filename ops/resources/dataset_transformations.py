@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from tfray.framework.op_def import Array
+from tfray.ops.kernels.random_streams import entropy
 from tfray.ops.resources.dataset_columns import Ahead, Columns, Elements, MappedElements, Take, elements_of, take_from
 from tfray.ops.resources.dataset_sources import Slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
@@ -471,7 +472,7 @@ class Shuffled(DatasetValue):
             raise InvalidArgumentError(f"shuffle: buffer_size is {size}, expected at least 1")
         self._parent = parent
         self._size = size
-        self._seeds = seeds if any(seeds) else tuple(np.random.SeedSequence().generate_state(2).tolist())
+        self._seeds = seeds if any(seeds) else tuple(entropy(2).tolist())
         self._reshuffle = reshuffle
 
     def open(self, walk: Walk) -> Iterator[Element]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
+from tfray.ops.kernels.random_streams import entropy
 
 _LEAF: Final = -1
 _NO_SLOT: Final = -1
@@ -163,8 +164,7 @@ class Forest:
         self._sizes = np.ones(settings.trees, np.int64)
         self._batches = np.zeros(settings.trees, np.int64)
         self._width = 0  # what trained it had so many features
-        seed = np.random.SeedSequence().generate_state(1)[0] if settings.seed is None else settings.seed
-        self._seed = int(seed)
+        self._seed = int(entropy(1)[0]) >> 32 if settings.seed is None else int(settings.seed)
         roots = self._nodes.add(settings.trees)
         self._nodes["tree"][roots] = roots
 

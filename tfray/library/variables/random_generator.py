@@ -14,6 +14,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.array_ops import index_tensor
+from tfray.ops.kernels.random_streams import entropy
 from tfray.ops.math import math_ops
 from tfray.ops.math.conversion_ops import bitcast
 from tfray.ops.random import stateless_random_ops
@@ -95,7 +96,7 @@ class Generator:
     def from_non_deterministic_state(cls, alg: int | None = None) -> Generator:
         """A generator that begins differently in each run of the program."""
         alg = PHILOX if alg is None else alg
-        return cls(state=np.random.SeedSequence().generate_state(_state_size(alg), np.uint64).view(np.int64), alg=alg)
+        return cls(state=entropy(_state_size(alg)).view(np.int64), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: TensorLike, counter: TensorLike, alg: int) -> Generator:
