@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -163,12 +162,11 @@ class RandomStreams:
                 self._streams[key] = make()
             return self._streams[key]
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Within it random operations on this thread take their numbers from these streams."""
+    def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """The function's result. Its random operations on this thread take their numbers from these streams."""
         token = _in_use.set(self)
         try:
-            yield
+            return function(*arguments)
         finally:
             _in_use.reset(token)
 

@@ -88,8 +88,7 @@ class _ParallelIterator(Elements):
         self._parent: Iterator[Element] | None = parent
         self._functions = _Functions(walk, function)
         self._ahead = 2 * workers
-        # As many elements at once as there are cores: a second thread for one of them would only be in the way.
-        self._pool = ThreadPoolExecutor(workers, "tfray-map", work_alone if workers >= thread_count() else None)
+        self._pool = ThreadPoolExecutor(workers, "tfray-map", _begin_to_map, (workers,))
         # When the iterator is dropped, its threads end and calls that have not started are cancelled.
         weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         self._pending: deque[_Call] = deque()
@@ -163,6 +162,13 @@ class _ParallelIterator(Elements):
         if raised is not None:
             pending.popleft()
             raise _as_exception(raised)
+
+
+def _begin_to_map(workers: int) -> None:
+    """Prepare a thread for the calls of a function."""
+    np.seterr(all="ignore")
+    if workers >= thread_count():  # a second thread for an element would only be in the way
+        work_alone()
 
 
 class _Call(NamedTuple):
@@ -251,8 +257,7 @@ class _Functions:
             function = self._idle.pop()
         except IndexError:
             function = self._function.open(self._walk)
-        with np.errstate(all="ignore"):
-            result = rows.computed(row, function, element)
+        result = rows.computed(row, function, element)
         self._idle.append(function)
         return result
 

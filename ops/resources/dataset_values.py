@@ -214,8 +214,7 @@ class OpenedFunction:
 
         def drawn(element: Element, rooms: Sequence[Array | None] = ()) -> Element:
             assert streams is not None
-            with streams.used():
-                return function(*element, *captures, *rooms)
+            return streams.run(function, *element, *captures, *rooms)
 
         call_into: Callable[..., Element] = computed if streams is None else drawn
         self.call_into = call_into
