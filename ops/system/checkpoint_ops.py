@@ -66,11 +66,11 @@ def save_shard(
     name: str | None = None,
     write_format: str = TFRAY,
 ) -> Tensor:
-    """Write the state of resources of one device into files of their own.
+    """Write the state of resources of one device into files of their own, and other tensors with it.
 
     Args:
         prefix: A string scalar: path of the checkpoint.
-        resources: Handles.
+        resources: Handles, and tensors that are written as they are.
         names: Name of each in the checkpoint.
         parts: For each, which part of a whole it is.
         shard: Number of this shard.
@@ -117,6 +117,9 @@ def _pieces(ctx: KernelContext, sources: Sequence[tuple[Any, str, Part]]) -> Ite
         if hasattr(resource, "state"):
             for key, array in resource.state().items():
                 yield Piece.whole(f"{name}{STATE_MARK}{key}", array)
+            continue
+        if not hasattr(resource, "array"):
+            yield _piece(name, np.asarray(ctx.to_host(resource)), part)
             continue
         if resource.array is None:
             raise _uninitialized(resource)
@@ -172,9 +175,9 @@ def _make_folder_of(path: str) -> None:
 
 
 def _same_number_of_names(op: Operation) -> None:
-    handles = [tensor for tensor in op.inputs if tensor.dtype.name == "resource"]
-    if len(op.attrs["names"]) != len(handles):
-        raise ValueError(f"{len(op.attrs['names'])} names for {len(handles)} resources")
+    count = len(op.inputs) - 1
+    if len(op.attrs["names"]) != count:
+        raise ValueError(f"{len(op.attrs['names'])} names for {count} resources")
 
 
 def _save_shape(op: Operation) -> list[TensorShape]:
@@ -186,7 +189,7 @@ def _save_shape(op: Operation) -> list[TensorShape]:
 SAVE_SHARD = register(
     OpDef(
         name="SaveShard",
-        inputs=("prefix: string", "resources: resource*"),
+        inputs=("prefix: string", "resources: any*"),
         outputs=("record: string",),
         attrs=("names", "parts", "shard", "shards", "write_format"),
         later={"write_format": TFRAY},
@@ -309,13 +312,17 @@ SNAPSHOT = register(
 
 
 def take_snapshot(
-    handle: Tensor, resources: Sequence[Tensor], names: Sequence[str], parts: Sequence[Part], name: str | None = None
+    handle: Tensor,
+    resources: Sequence[Tensor],
+    names: Sequence[str],
+    parts: Sequence[Part],
+    name: str | None = None,
 ) -> Operation:
     """Copy the state of resources on their device, to be written by `write_snapshot` while training goes on.
 
     Args:
         handle: Where the copies go.
-        resources: Handles.
+        resources: Handles, and tensors that are copied as they are.
         names: Name of each in the checkpoint.
         parts: For each, which part of a whole it is.
         name: Name of the operation.
@@ -330,7 +337,7 @@ def _take_snapshot_kernel(ctx: KernelContext, snapshot: Snapshot, *resources: An
 TAKE_SNAPSHOT = register(
     OpDef(
         name="TakeSnapshot",
-        inputs=("handle: resource", "resources: resource*"),
+        inputs=("handle: resource", "resources: any*"),
         outputs=(),
         attrs=("names", "parts"),
         shape=no_outputs,

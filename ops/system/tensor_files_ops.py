@@ -75,13 +75,13 @@ def _write(prefix: str, pieces: Sequence[Piece], is_whole: bool = True) -> None:
 def _piece(name: str, text: str, array: Array) -> Piece:
     if not text:
         return Piece.whole(name, array)
-    shape, offset, sizes = _part(text)
+    shape, offset, sizes = part_of(text)
     if tuple(sizes) != array.shape:
         raise InvalidArgumentError(f"{name!r}: {text!r} is a part of shape {sizes}, and the tensor is {array.shape}")
     return Piece(name, array, shape, offset)
 
 
-def _part(text: str) -> tuple[list[int], list[int], list[int]]:
+def part_of(text: str) -> tuple[list[int], list[int], list[int]]:
     """The shape of the whole, where a part begins, and its shape: of ``"8 3 0,4:-"`` [8, 3], [0, 0] and [4, 3]."""
     *sizes, extents = text.split(" ")
     try:
@@ -150,7 +150,7 @@ def _restore_kernel(ctx: KernelContext, prefix: Array, names: Array, slices: Arr
             raise InvalidArgumentError(
                 f"checkpoint {checkpoint.prefix} has tensor {name!r} as {entry.dtype.name}, not as {dtype.name}"
             )
-        array = checkpoint.read(name, *_part(text)[1:]) if text else checkpoint.read(name)
+        array = checkpoint.read(name, *part_of(text)[1:]) if text else checkpoint.read(name)
         found.append(np.array(array))  # a copy: memory that maps the file is read-only
     return found
 
@@ -160,7 +160,7 @@ def _restored_shapes(op: Operation) -> list[TensorShape]:
     texts = [] if slices is None else [_text(each) for each in slices.flat]
     if len(texts) != len(op.outputs):
         return [UNKNOWN] * len(op.outputs)
-    return [TensorShape(_part(text)[2]) if text else UNKNOWN for text in texts]
+    return [TensorShape(part_of(text)[2]) if text else UNKNOWN for text in texts]
 
 
 RESTORE_V2 = register(

@@ -70,9 +70,13 @@ def _slice(op: Operation, handle: Tensor, part: Any) -> str:
     found = variable_behind(handle)
     if found is None:
         raise UnimplementedError(f"{op.name!r} saves {handle.name!r}, which is no variable")
+    return _part_text(part, found[1].as_list())
+
+
+def _part_text(part: Any, sizes: Sequence[int | None]) -> str:
     if part is None:
         return ""
-    (shape, offset), sizes = part, found[1].as_list()
+    shape, offset = part
     extents = ":".join(f"{start},{size}" for start, size in zip(offset, sizes, strict=True))
     return " ".join([*map(str, shape), extents])
 
@@ -82,7 +86,9 @@ def _entries(op: Operation) -> list[tuple[Tensor, list[str], list[str], list[Any
     found = []
     for handle, name, part in zip(op.inputs[1:], op.attrs["names"], op.attrs["parts"], strict=True):
         types = _table_types(handle)
-        if types is None:
+        if handle.dtype is not dtypes.resource:
+            found.append((handle, [name], [_part_text(part, handle.shape.as_list())], [handle.dtype]))
+        elif types is None:
             text = _slice(op, handle, part)
             variable: Any = variable_behind(handle)
             found.append((handle, [name], [text], [variable[0]]))
@@ -105,7 +111,9 @@ def _save_shard(body: Body, op: Operation) -> None:
     path = body.part(op, "filename", "ShardedFilename", [joined, *numbers])
     reads = []
     for index, (handle, _, _, kinds) in enumerate(entries):
-        if len(kinds) == 1:
+        if handle.dtype is not dtypes.resource:
+            reads.append(body.text(handle))
+        elif len(kinds) == 1:
             reads.append(body.part(op, f"read_{index}", "ReadVariableOp", [body.text(handle)], dtype=kinds[0]))
         else:
             types = dict(zip(("Tkeys", "Tvalues"), kinds, strict=True))

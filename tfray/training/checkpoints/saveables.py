@@ -16,31 +16,35 @@ from tfray.library.variables.partitioned_variables import PartitionedVariable
 from tfray.library.variables.saveable_resource import SaveableResource, saveable_of
 from tfray.library.variables.variables import Variable
 from tfray.ops.system.checkpoint_ops import Part, random_states
+from tfray.training.checkpoints.saveable_objects import SaveableObject
 
 
 @dataclass(frozen=True)
 class Saveable:
-    """One resource with its name in checkpoints.
+    """One resource, or tensor of a `SaveableObject`, with its name in checkpoints.
 
     Attributes:
         name: Name of the tensor, or of the whole of which it is a part.
-        handle: The resource.
+        handle: The resource, or the tensor.
         part: Which part of the whole, or None.
         expected: Dtype and static shape of a variable; None for other resources.
+        source: The `SaveableObject` whose tensor it is; None for a resource.
     """
 
     name: str
     handle: Tensor
     part: Part
     expected: tuple[str, Sequence[int | None] | None] | None
+    source: SaveableObject | None = None
 
 
 def saveables_of(var_list: Any) -> list[Saveable]:
     """The resources that a ``var_list`` names.
 
     Args:
-        var_list: Variables, partitioned variables, lists of the parts of one, queues, mutable tables, and
-            `SaveableResource` objects: a sequence of them, or a dictionary from names in the checkpoint.
+        var_list: Variables, partitioned variables, lists of the parts of one, queues, mutable tables,
+            `SaveableResource` and `SaveableObject` objects: a sequence of them, or a dictionary from names in the
+            checkpoint. The tensors of a `SaveableObject` have the names that it says.
 
     Raises:
         TypeError: Something in it cannot be saved.
@@ -51,9 +55,10 @@ def saveables_of(var_list: Any) -> list[Saveable]:
     else:
         found = [saveable for value in var_list for saveable in _named(value, None)]
         _check_names(found)  # nothing may stand twice in a list
-    unique: dict[Tensor, Saveable] = {}
+    unique: dict[Any, Saveable] = {}
     for saveable in found:
-        if unique.setdefault(saveable.handle, saveable).name != saveable.name:
+        key = saveable.handle if saveable.source is None else (saveable.name, str(saveable.part))
+        if unique.setdefault(key, saveable).name != saveable.name:
             raise ValueError(
                 f"The same saveable will be restored with two names: {saveable.handle.op.name}: as "
                 f"{unique[saveable.handle].name!r} and as {saveable.name!r}"
@@ -64,7 +69,10 @@ def saveables_of(var_list: Any) -> list[Saveable]:
 
 def _named(value: Any, name: str | None) -> Iterator[Saveable]:
     value = saveable_of(value)
-    if isinstance(value, SaveableResource):
+    if isinstance(value, SaveableObject):
+        for spec in value.specs:
+            yield Saveable(spec.name, spec.tensor, spec.part, None, value)
+    elif isinstance(value, SaveableResource):
         yield Saveable(name or value.name, value.handle, None, None)
     elif isinstance(value, QueueBase):
         yield Saveable(name or value.queue_ref.op.name, value.queue_ref, None, None)

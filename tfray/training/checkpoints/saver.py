@@ -22,12 +22,13 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import source_ops
 from tfray.ops.arrays.grouping_ops import group
-from tfray.ops.arrays.shape_ops import identity
+from tfray.ops.arrays.shape_ops import identity, shape
 from tfray.ops.state.state_ops import colocated_with
 from tfray.ops.system import checkpoint_ops
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.meta_graph import export_meta_graph, meta_graph_bytes
 from tfray.training.checkpoints.retention import Kept, Retention
+from tfray.training.checkpoints.saveable_objects import SaveableObject, part_shape
 from tfray.training.checkpoints.saveables import Saveable, by_device, default_saveables, saveables_of
 
 SCOPE: Final = "save"
@@ -53,8 +54,9 @@ class Saver:
     Parts of a partitioned variable are saved as one tensor, so that any other partitioning can restore it.
 
     Args:
-        var_list: Variables, partitioned variables and other state (see `SaveableResource`): a list, or a dictionary
-            from their names in the checkpoint. By default all global variables and the collection ``saveable_objects``.
+        var_list: Variables, partitioned variables and other state (see `SaveableResource`, `SaveableObject`): a list,
+            or a dictionary from their names in the checkpoint. By default all global variables and the collection
+            ``saveable_objects``.
         reshape: Let variables take values of another shape with as many elements.
         sharded: Accepted for TensorFlow 1's sake: every device writes files of its own.
         max_to_keep: How many of the newest checkpoints to keep; None or 0 for all.
@@ -504,12 +506,31 @@ def _add_save(
 
 
 def _add_restore(filename: Tensor, groups: Sequence[Sequence[Saveable]], reshape: bool) -> Operation:
-    restored = []
+    restored: list[Any] = []
+    sources: dict[SaveableObject, list[Saveable]] = {}
     for saveables in groups:
-        expected = [each.expected for each in saveables]
-        with colocated_with(saveables[0].handle):
-            restored.append(checkpoint_ops.restore_shard(filename, *_columns(saveables), expected, reshape))
+        resources = [each for each in saveables if each.source is None]
+        for each in saveables:
+            if each.source is not None:
+                sources.setdefault(each.source, []).append(each)
+        if resources:
+            expected = [each.expected for each in resources]
+            with colocated_with(resources[0].handle):
+                restored.append(checkpoint_ops.restore_shard(filename, *_columns(resources), expected, reshape))
+    restored += [_restore_object(filename, source, tensors, reshape) for source, tensors in sources.items()]
     return group(*restored, name="restore_all")
+
+
+def _restore_object(filename: Tensor, source: SaveableObject, saved: Sequence[Saveable], reshape: bool) -> Any:
+    """What restores a `SaveableObject` from the tensors that a checkpoint has of it."""
+    by_name = {(each.name, str(each.part)): each.handle for each in saved}
+    handles = [by_name[spec.name, str(spec.part)] for spec in source.specs]
+    tensors = [
+        checkpoint_ops.restore_tensor(filename, spec.name, handle.dtype, part_shape(spec, handle), spec.part)
+        for spec, handle in zip(source.specs, handles, strict=True)
+    ]
+    shapes = [each.shape if each.shape.is_fully_defined() else shape(each) for each in handles] if reshape else None
+    return source.restore(tensors, shapes)
 
 
 def _add_snapshot(
