@@ -213,6 +213,15 @@ def test_any_tensor_is_fed_and_then_not_computed(session):
     assert session.run(v * 2, {v: 4.0}) == 8
 
 
+def test_strings_that_are_fed_come_back_as_they_were_given(session):
+    words, word = tf.placeholder(tf.string, [2]), tf.placeholder_with_default("train", [])
+    given, computed = session.run([words, tf.identity(words)], {words: ["a", b"b"]})
+    assert (given.dtype, given.tolist()) == (object, ["a", b"b"])  # of TensorFlow 1.15
+    assert computed.tolist() == [b"a", b"b"]
+    found = session.run(word, {word: "eval"})
+    assert found.shape == () and found == "eval" and session.run(word) == b"train"
+
+
 def test_a_placeholder_that_is_fed_counts_as_run(session):
     x = tf.placeholder(tf.float32, [], name="x")
     with tf.control_dependencies([x]):

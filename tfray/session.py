@@ -472,19 +472,21 @@ class _PreparedStep:
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
-        fed = self._convert(values)
+        values = self._parts(values)
+        fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
         if self._registered is None:
             outputs: list[list[Any]] = []
         else:
             feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
             outputs = self._registered.run(feeds, timeout_s)
-        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+        return self._result(values, fed, outputs)
 
     def run_recorded(
         self, values: Sequence[Any], timeout_s: float | None, options: RunOptions, run_metadata: RunMetadata
     ) -> Any:
         """Run, and put what `options` ask for into `run_metadata`, in place of what it holds."""
-        fed = self._convert(values)
+        values = self._parts(values)
+        fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
         feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
         run_metadata.Clear()
         outputs: list[list[Any]] = []
@@ -496,23 +498,31 @@ class _PreparedStep:
         if options.output_partition_graphs:
             for partition in self._partitions:
                 run_metadata.partition_graphs.add().CopyFrom(to_graph_proto(partition.graph.as_plain()))
-        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+        return self._result(values, fed, outputs)
 
     def run_observed(self, values: Sequence[Any], timeout_s: float | None, observer: Observer) -> Any:
         """Run, and show every value to `observer`."""
-        fed = self._convert(values)
+        values = self._parts(values)
+        fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
         outputs: list[list[Any]] = []
         if isinstance(self._registered, LocalStep):
             feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
             outputs, _ = self._registered.run_traced(feeds, timeout_s, observer=observer)
-        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+        return self._result(values, fed, outputs)
 
-    def _convert(self, values: Sequence[Any]) -> list[Any]:
-        """The fed values as arrays, one for each fed tensor."""
-        if self._composites is not None:
-            pairs = zip(self._composites, values, strict=True)
-            values = [part for feed, value in pairs for part in _parts_of_value(feed, value)]
-        return [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
+    def _parts(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The fed values, one for each fed tensor."""
+        if self._composites is None:
+            return values
+        pairs = zip(self._composites, values, strict=True)
+        return [part for feed, value in pairs for part in _parts_of_value(feed, value)]
+
+    def _result(self, values: Sequence[Any], fed: Sequence[Any], outputs: Sequence[Sequence[Any]]) -> Any:
+        """What was asked for: results of the step, and what was fed."""
+        feeds = self._feeds
+        return self._rebuild(
+            [_plain(outputs[p][i]) if p >= 0 else feeds[i].echo(values[i], fed[i]) for p, i in self._sources]
+        )
 
     @property
     def devices(self) -> dict[str, str]:

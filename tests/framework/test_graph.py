@@ -317,7 +317,12 @@ def test_a_function_knows_variables_by_their_nodes():
 
     with tf.device(parameters_on_the_cpu):
         v = tf.Variable(tf.zeros([2], name="start"), name="v")
-    assert (v.device, v.graph.get_operation_by_name("start").device) == ("/device:CPU:0", "/device:GPU:0")
+    start = v.graph.get_operation_by_name("start")
+    assert (v.device, start.device) == ("/cpu:0", "/gpu:0"), "the function's words, as in TensorFlow"
+    with tf.device("/job:ps"), tf.device(parameters_on_the_cpu):
+        assert tf.constant(1).device == "/job:ps/device:GPU:0"
+    with tf.device(lambda op: "nowhere"), pytest.raises(ValueError, match="'nowhere' is not a device name"):
+        tf.constant(1)
 
 
 def test_colocation_is_recorded_and_keeps_the_device():

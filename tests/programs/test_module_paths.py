@@ -464,6 +464,29 @@ def test_messages_of_modules_ending_in_pb2(tf):
     assert summary.value[0].tag == "loss"
 
 
+def test_messages_within_messages_have_tensorflows_bytes(tf):
+    from tensorflow.core.framework import cost_graph_pb2, step_stats_pb2, tensor_slice_pb2
+    from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+    graph = cost_graph_pb2.CostGraphDef()
+    node = graph.node.add(name="a", device="cpu", id=3, control_input=[4, 5])
+    node.input_info.add(preceding_node=1, preceding_port=2)
+    output = node.output_info.add(size=8, alias_input_port=-1, dtype=1)
+    output.shape.dim.add(size=2)
+    assert graph.SerializeToString().hex() == (  # of TensorFlow 1.15
+        "0a2b0a0161120363707518032204080110022a15080810ffffffffffffffffff011a0412020802200142020405"
+    )
+    kind = cost_graph_pb2.CostGraphDef.Node
+    assert isinstance(node, kind) and isinstance(node.input_info[0], kind.InputInfo)
+    assert isinstance(output, kind.OutputInfo)
+    memory = step_stats_pb2.AllocatorMemoryUsed(allocator_name="cpu", total_bytes=9)
+    assert memory.SerializeToString() == b"\n\x03cpu\x10\t"
+    place = tensor_slice_pb2.TensorSliceProto(extent=[tensor_slice_pb2.TensorSliceProto.Extent(start=1, length=2)])
+    assert place.SerializeToString() == b"\n\x04\x08\x01\x10\x02"
+    objects = trackable_object_graph_pb2.TrackableObjectGraph
+    assert isinstance(objects().nodes.add().children.add(), objects.TrackableObject.ObjectReference)
+
+
 def test_devices_of_this_process(tf, monkeypatch):
     from tensorflow.python.client import device_lib
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.graph_proto import GraphDef, OpList, VersionDef
@@ -379,6 +379,10 @@ class SerializedTensor(Message):
 class TrackableObject(Message):
     """An object whose values are in a checkpoint, or which holds such objects."""
 
+    ObjectReference: ClassVar[type[Message]] = ObjectReference
+    SerializedTensor: ClassVar[type[Message]] = SerializedTensor
+    SlotVariableReference: ClassVar[type[Message]] = SlotVariableReference
+
     FIELDS = (
         Field(1, "children", ObjectReference, repeated=True),
         Field(2, "attributes", SerializedTensor, repeated=True),
@@ -388,6 +392,8 @@ class TrackableObject(Message):
 
 class TrackableObjectGraph(Message):
     """The objects of a checkpoint; the first one leads to all others."""
+
+    TrackableObject: ClassVar[type[Message]] = TrackableObject
 
     FIELDS = (Field(1, "nodes", TrackableObject, repeated=True),)
 

@@ -134,6 +134,9 @@ class CostOutput(Message):
 class CostNode(Message):
     """An operation in a cost graph; times are in microseconds, sizes in bytes."""
 
+    InputInfo: ClassVar[type[Message]] = CostInput
+    OutputInfo: ClassVar[type[Message]] = CostOutput
+
     FIELDS = (
         Field(1, "name", "string"),
         Field(2, "device", "string"),
@@ -153,6 +156,8 @@ class CostNode(Message):
 
 class CostGraphDef(Message):
     """What the operations of a graph cost."""
+
+    Node: ClassVar[type[Message]] = CostNode
 
     FIELDS = (Field(1, "node", CostNode, repeated=True),)
 

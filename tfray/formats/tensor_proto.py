@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -88,6 +88,8 @@ class DtypeAndShape(Message):
 
 class ResourceHandleProto(Message):
     """The place of a resource: ``device``, ``container`` and ``name``."""
+
+    DtypeAndShape: ClassVar[type[Message]] = DtypeAndShape
 
     FIELDS = (
         Field(1, "device", "string"),

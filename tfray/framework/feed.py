@@ -49,6 +49,12 @@ class Feed:
             raise self._refusal(f"Cannot feed value of shape {array.shape} for {wanted}")
         return array[()] if self._scalar else array
 
+    def echo(self, value: Any, array: Any) -> Any:
+        """What a fetch of the fed tensor gives: a copy of `array`; of strings what was given, as in TensorFlow."""
+        if self._wanted is dtypes.string and not hasattr(value, "_fed_value"):
+            return np.array(value, dtype=object)  # text stays text
+        return np.array(array)
+
     def _cast(self, value: Any) -> Any:
         name, dtype = self._name, self._wanted
         if hasattr(value, "_fed_value"):

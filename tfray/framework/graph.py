@@ -603,7 +603,8 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
                 device = merge_device(scope, device)
             else:  # it sees what the scopes inside it ask for, and answers for them too
                 op._device = device
-                device = canonical_name(str(scope(op) or ""))
+                device = str(scope(op) or "")
+                canonical_name(device)  # refuses what is no name; the operation keeps the function's words
         return device
 
     def apply_scopes(self, op: Operation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from tfray.errors import DataLossError
 from tfray.formats.message import Field, Message
@@ -23,6 +23,8 @@ class SliceExtent(Message):
 
 class TensorSlice(Message):
     """A slice: ``extent`` for each dimension."""
+
+    Extent: ClassVar[type[Message]] = SliceExtent
 
     FIELDS = (Field(1, "extent", SliceExtent, repeated=True),)
 
