@@ -174,6 +174,16 @@ def test_the_cache_shares_writers(tmp_path):
     tf.summary.FileWriterCache.clear()
 
 
+def test_the_cache_begins_with_the_default_graph(tmp_path):
+    tf.constant(1, name="drawn")
+    tf.summary.FileWriterCache.get(tmp_path)
+    tf.summary.FileWriterCache.clear()
+    (path,) = tmp_path.iterdir()
+    events = list(tf.train.summary_iterator(str(path)))
+    assert [event.WhichOneof("what") for event in events] == ["file_version", "graph_def", "meta_graph_def"]
+    assert "drawn" in [node.name for node in tf.GraphDef.FromString(events[1].graph_def).node]
+
+
 def test_wrong_arguments_are_refused(tmp_path):
     writer = tf.summary.FileWriter(tmp_path)
     with pytest.raises(TypeError, match="expected a tf"):

@@ -14,6 +14,7 @@ from tests.support.counted_steps import Recorder, counting_model, saved_steps
 from tests.support.event_reading import events_in, tensorboard_view
 from tests.support.processes import PATIENCE_S
 from tfray.training.sessions import hooks_saving
+from tfray.training.sessions.debug_hooks import DumpingDebugHook, LocalCLIDebugHook
 from tfray.training.sessions.hooks_saving import CheckpointSaverHook, SummarySaverHook
 
 
@@ -398,7 +399,7 @@ def test_summaries_are_saved_every_few_steps(tmp_path):
     summary = tf.summary.scalar("twice", step.read_value() * 2)
     run([SummarySaverHook(save_steps=3, output_dir=str(tmp_path), summary_op=summary)], count, steps=8)
     tf.summary.FileWriterCache.clear()
-    events = events_in(tmp_path)[1:]
+    events = events_in(tmp_path)[3:]  # after the version, the graph and the meta graph
     assert events[0].session_log.status == tf.SessionLog.START
     found = [(event.step, event.summary.value[0].simple_value) for event in events[1:]]
     assert found == [(1, 0), (4, 6), (7, 12)]
@@ -511,3 +512,35 @@ def test_the_global_step_is_named_as_in_tensorflow():
     assert {"global_step/Initializer/zeros", "global_step/Assign", "global_step/read"} <= {
         op.name for op in graph.get_operations()
     }
+
+
+# -- looking into steps --------------------------------------------------------------------------------
+
+
+def test_a_hook_writes_the_tensors_of_each_step(tmp_path):
+    step = tf.train.get_or_create_global_step()
+    twice = tf.multiply(tf.assign_add(step, 1), 2, name="twice")
+    hooks = [DumpingDebugHook(tmp_path, "twice.*", log_usage=False), tf.train.StopAtStepHook(last_step=2)]
+    assert run(hooks, twice) == [2, 4]
+    dumps = [tf.debug.DebugDumpDir(tmp_path / f"run_{number}") for number in (1, 2)]
+    assert [[datum.name for datum in dump.dumped_tensor_data] for dump in dumps] == [["twice:0"], ["twice:0"]]
+    assert [dump.get("twice:0") for dump in dumps] == [2, 4]
+
+
+def test_a_hook_stops_at_what_is_no_number():
+    value = tf.placeholder(tf.float32, [], name="value")
+    logarithm = tf.log(value, name="logarithm")
+    hook = LocalCLIDebugHook(on_hit="raise")
+    hook.add_tensor_filter("has_inf_or_nan", tf.debug.has_inf_or_nan)
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(logarithm, {value: 1.0}) == 0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="logarithm"):
+            session.run(logarithm, {value: 0.0})
+
+
+def test_sessions_that_follow_each_other_are_watched_by_one_hook(tmp_path):
+    hook = DumpingDebugHook(str(tmp_path))
+    one = tf.constant(1, name="one")
+    for _ in range(2):
+        run([hook], one, steps=1)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["run_1", "run_2"]

@@ -228,6 +228,11 @@ class DebugDump:
             raise DataLossError(f"{self._folder / _MANIFEST} is damaged: {error}") from error
         self.tensors = [datum for datum, _, _ in self._entries]
 
+    @property
+    def dumped_tensor_data(self) -> list[TensorDatum]:
+        """TensorFlow's name of `tensors`."""
+        return self.tensors
+
     def get(self, name: str, occurrence: int = 0) -> Any:
         """The value of a tensor. Raises `NotFoundError`."""
         for datum, file, dtype in self._entries:
@@ -260,6 +265,14 @@ class _WrapperSession:
     """Base of the sessions that watch the steps of another session."""
 
     def __init__(self, sess: Session) -> None:
+        self.rebind(sess)
+
+    def rebind(self, sess: Session) -> None:
+        """Watch the steps of this session from now on.
+
+        Args:
+            sess: A session of this process. Anything else raises `InvalidArgumentError`.
+        """
         if not isinstance(sess, Session):
             raise InvalidArgumentError(f"{sess!r} is not a tf.Session")
         self._session = sess

@@ -23,7 +23,7 @@ from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import draw_graph, rename_operations
 from tfray.framework.arguments import NonNegative, checked
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, get_default_graph
 
 _STOP: Final = object()
 
@@ -329,11 +329,11 @@ class FileWriterCache:
 
     @classmethod
     def get(cls, logdir: files.PathLike) -> FileWriter:
-        """The writer of a folder, made when there is none."""
+        """The writer of a folder. Where there is none yet it is made, and writes the default graph first."""
         key = files.given_path(logdir, "logdir")
         with cls._lock:
             if key not in cls._writers:
-                cls._writers[key] = FileWriter(key)
+                cls._writers[key] = FileWriter(key, get_default_graph())
             return cls._writers[key]
 
     @classmethod

@@ -10,7 +10,13 @@ from tfray.errors import AbortedError, UnavailableError
 from tfray.formats.step_stats import RunMetadata
 from tfray.library.platform import logging
 from tfray.session import Session
-from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from tfray.training.sessions.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    WatchingHook,
+)
 from tfray.training.threads.coordinator import Coordinator
 from tfray.training.threads.queue_runner import start_queue_runners
 
@@ -118,7 +124,10 @@ class HookedSession:
         if run_metadata is None:
             run_metadata = RunMetadata()
         traced = own_options.trace_level > RunOptions.NO_TRACE or own_options.output_partition_graphs
-        values = self.session.run(everything, feeds, own_options, run_metadata if traced else None)
+        session: Any = self.session
+        for hook in self._hooks:
+            session = hook.watching(session) if isinstance(hook, WatchingHook) else session
+        values = session.run(everything, feeds, own_options, run_metadata if traced else None)
         for number, hook in enumerate(self._hooks):
             results = values[asked[number]] if number in asked else None
             hook.after_run(context, SessionRunValues(results, own_options, run_metadata))

@@ -115,3 +115,18 @@ class SessionRunHook:
         Args:
             session: The session beneath, without hooks.
         """
+
+
+class WatchingHook(SessionRunHook):
+    """A hook that runs the steps of a monitored session in a session of its own over the one beneath."""
+
+    def watching(self, session: Any) -> Any:
+        """The session in which the next step is run.
+
+        Args:
+            session: The session beneath, or what the hook before this one has put over it.
+
+        Returns:
+            A session over it, whose `run` takes the arguments of `tf.Session.run`.
+        """
+        raise NotImplementedError
