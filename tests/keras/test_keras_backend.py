@@ -84,8 +84,32 @@ def test_a_function_updates_variables():
     values = [call([np.ones((3, 2), np.float32)]) for _ in range(2)]
     assert [each[0] for each in values] == [6, 6] and K.get_value(count) == 3
     K.batch_set_value([(count, 7.0)])
-    assert K.batch_get_value([count]) == [7]
+    assert K.batch_get_value([count]) == [7] and K.batch_get_value([]) == []
     assert K.count_params(K.zeros((2, 5))) == 10 and K.ndim(x) == 2 and K.dtype(x) == "float32"
+
+
+def test_a_function_takes_what_a_step_takes():
+    count, last, x, y = K.variable(1.0), K.variable(0.0), K.placeholder(shape=()), K.placeholder(shape=())
+    feeds, seen, metadata = {y: 3.0}, [], tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    call = K.function(
+        [x],
+        [count, count * x],
+        updates=[(count, count + 1.0)],
+        fetches=[K.update(last, y)],
+        feed_dict=feeds,
+        options=options,
+        run_metadata=metadata,
+    )
+    assert call([2.0]) == [1, 2] and K.batch_get_value([count, last]) == [2, 3] and metadata.step_stats.dev_stats
+    feeds[y], more = 7.0, x * 10.0
+    call.fetches.append(more)
+    call.fetch_callbacks[more] = seen.append
+    assert call([tf.constant(4.0)]) == [2, 8] and K.batch_get_value([count, last]) == [3, 7] and seen == [40]
+    with pytest.raises(ValueError, match='Invalid argument "other" passed to K'):
+        K.function([x], [y], other=1)
+    with pytest.raises(TypeError, match="`updates` in a Keras backend function should be a list or tuple"):
+        K.function([x], [y], updates=call.updates_op)
 
 
 def test_a_variational_autoencoder_as_programs_write_it():

@@ -146,6 +146,8 @@ from tfray.library.rnn.sequence_labels import ctc_label_dense_to_sparse as ctc_l
 from tfray.library.variables.kept_session import get_session as get_session
 from tfray.library.variables.kept_session import initialize_in_session
 from tfray.library.variables.kept_session import set_session as set_session
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.source_ops import placeholder_with_default
 
 # fmt: off
@@ -271,7 +273,7 @@ eval = get_value
 
 def batch_get_value(tensors: Sequence[Any]) -> list[Any]:
     """The values of variables or tensors."""
-    values: list[Any] = get_session().run(list(tensors))
+    values: list[Any] = get_session().run(list(tensors)) if len(tensors) else []  # a graph may be empty
     return values
 
 
@@ -291,26 +293,65 @@ def gradients(loss: Tensor, variables: Sequence[Any]) -> list[Any]:
     return gradients_of(loss, variables if isinstance(variables, (list, tuple)) else [variables])
 
 
+class _Function:
+    """What `function` returns: its fetches and its feeds may be changed between calls."""
+
+    def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any], run: dict[str, Any]) -> None:
+        self._inputs_structure, self._outputs_structure = inputs, outputs
+        self.inputs: list[Any] = nest.flatten(inputs)
+        self.outputs = [each.value() if isinstance(each, Variable) else each for each in nest.flatten(outputs)]
+        # A loss is computed from the variables as they were before the step.
+        with get_default_graph().control_dependencies([each for each in self.outputs[:1] if hasattr(each, "graph")]):
+            made = [update(*each) if isinstance(each, tuple) else each for each in updates]
+        self.updates_op = group(*made)
+        self.feed_dict: dict[Any, Any] | None = run.pop("feed_dict", None)
+        self.fetches = [identity(each) for each in nest.flatten(run.pop("fetches", []))]
+        self.run_options = run.pop("options", None)
+        self.run_metadata = run.pop("run_metadata", None)
+        self.fetch_callbacks: dict[Tensor, Callable[[Any], Any]] = {}
+        for other in run:
+            raise ValueError(f'Invalid argument "{other}" passed to K.function with TensorFlow backend')
+
+    def __call__(self, inputs: Any) -> Any:
+        given = zip(self.inputs, nest.flatten_up_to(self._inputs_structure, inputs, check_types=False), strict=True)
+        feeds = {each: value for each, value in given if isinstance(each, Tensor) and value is not None}
+        session = get_session()
+        if computed := {each: value for each, value in feeds.items() if isinstance(value, Tensor)}:
+            feeds |= session.run(computed)
+        feeds |= self.feed_dict or {}
+        fetches = (self.outputs, list(self.fetches), self.updates_op)
+        outputs, fetched, _ = session.run(fetches, feeds, self.run_options, self.run_metadata)
+        for fetch, value in zip(fetches[1], fetched, strict=True):
+            if fetch in self.fetch_callbacks:
+                self.fetch_callbacks[fetch](value)
+        return nest.pack_sequence_as(self._outputs_structure, outputs)
+
+
 def function(
-    inputs: Any, outputs: Any, updates: Sequence[Any] | None = None, name: str | None = None
+    inputs: Any, outputs: Any, updates: Sequence[Any] | None = None, name: str | None = None, **session_kwargs: Any
 ) -> Callable[[Any], Any]:
     """A function that takes values for `inputs`, makes `updates`, and gives the values of `outputs`.
 
     Args:
         inputs: Tensors that are fed, in a list or another structure; one may be the learning phase.
         outputs: Tensors, in any structure, in which their values are given; a tensor alone gives an array alone.
-        updates: Operations, or pairs of a variable and its new value.
+        updates: Operations, or pairs of a variable and its new value, which is set after the first of `outputs` is
+            known.
         name: Not used.
+        session_kwargs: What `Session.run` takes besides: `feed_dict`, a dictionary read at each call; `fetches`,
+            tensors that are computed and not returned; `options`; `run_metadata`.
+
+    Returns:
+        A callable. Its list `fetches` may grow between calls, and its dictionary `fetch_callbacks` holds for a tensor
+        of that list a function that is called with its value.
+
+    Raises:
+        TypeError: `updates` is no list.
+        ValueError: There are other arguments.
     """
-    wanted = nest.flatten(outputs)
-    made = [update(*each) if isinstance(each, tuple) else each for each in updates or ()]
-
-    def call(values: Any) -> Any:
-        given = zip(nest.flatten(inputs), nest.flatten_up_to(inputs, values, check_types=False), strict=True)
-        feeds = {tensor: value for tensor, value in given if isinstance(tensor, Tensor)}
-        return nest.pack_sequence_as(outputs, get_session().run([wanted, made], feeds)[0])
-
-    return call
+    if not isinstance(updates or (), (list, tuple)):
+        raise TypeError("`updates` in a Keras backend function should be a list or tuple.")
+    return _Function(inputs, outputs, updates or (), session_kwargs)
 
 
 def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
