@@ -17,6 +17,7 @@ from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import variable_behind
+from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.system.checkpoint_ops import TABLE_PARTS
 
 # -- in ------------------------------------------------------------------------------------------------
@@ -70,15 +71,15 @@ def _slice(op: Operation, handle: Tensor, part: Any) -> str:
     found = variable_behind(handle)
     if found is None:
         raise UnimplementedError(f"{op.name!r} saves {handle.name!r}, which is no variable")
-    return _part_text(part, found[1].as_list())
+    return _part_text(part, found[1])
 
 
-def _part_text(part: Any, sizes: Sequence[int | None]) -> str:
+def _part_text(part: Any, shape: TensorShape) -> str:
     if part is None:
         return ""
-    shape, offset = part
-    extents = ":".join(f"{start},{size}" for start, size in zip(offset, sizes, strict=True))
-    return " ".join([*map(str, shape), extents])
+    whole, offset = part
+    extents = ":".join(f"{start},{size}" for start, size in zip(offset, shape.as_list(), strict=True))
+    return " ".join([*map(str, whole), extents])
 
 
 def _entries(op: Operation) -> list[tuple[Tensor, list[str], list[str], list[Any]]]:
@@ -87,7 +88,7 @@ def _entries(op: Operation) -> list[tuple[Tensor, list[str], list[str], list[Any
     for handle, name, part in zip(op.inputs[1:], op.attrs["names"], op.attrs["parts"], strict=True):
         types = _table_types(handle)
         if handle.dtype is not dtypes.resource:
-            found.append((handle, [name], [_part_text(part, handle.shape.as_list())], [handle.dtype]))
+            found.append((handle, [name], [_part_text(part, handle.shape)], [handle.dtype]))
         elif types is None:
             text = _slice(op, handle, part)
             variable: Any = variable_behind(handle)

@@ -87,12 +87,15 @@ def test_objects_save_parts_and_take_other_shapes(session, values, tmp_path):
 def test_tensorflow_reads_what_saves_them(session, values, tmp_path):
     """The graph that is written has TensorFlow's operations; here they are read back and run."""
     first, second = values
-    saver = tf.train.Saver([second, Doubled(first, "twice")], write_format="tensorflow")
+    grows = tf.Variable([5.0], validate_shape=False, name="grows")
+    session.run(grows.initializer)
+    saver = tf.train.Saver([second, grows, Doubled(first, "twice")], write_format="tensorflow")
     path = saver.save(session, tmp_path / "model")
     with tf.Graph().as_default(), tf.Session() as other:
         imported = tf.train.import_meta_graph(f"{path}.meta")
         imported.restore(other, path)
         np.testing.assert_array_equal(other.run("first:0"), [1.0, -2.0])
+        np.testing.assert_array_equal(other.run("grows:0"), [5.0])
         again = imported.save(other, tmp_path / "again")
     np.testing.assert_array_equal(tf.train.load_checkpoint(again).get_tensor("twice"), [2.0, -4.0])
 
