@@ -47,14 +47,31 @@ class SaveSpec:
         self.dtype = tensor.dtype if isinstance(tensor, Tensor) else dtype
         self.device = tensor.device if device is None and isinstance(tensor, Tensor) else device
         self.part: Part = None
+        self._part_sizes: Sequence[int] | None = None
         if slice_spec:
-            shape, offset, _ = part_of(slice_spec)
-            self.part = shape, offset
+            whole, offset, self._part_sizes = part_of(slice_spec)
+            self.part = whole, offset
 
     @property
     def tensor(self) -> Tensor:
         """What is saved."""
         return self._tensor if isinstance(self._tensor, Tensor) else self._tensor()
+
+    def saved_shape(self, tensor: Tensor) -> Sequence[int] | None:
+        """The static shape of what a checkpoint has: that of the part; None of a whole, which may get another one.
+
+        Args:
+            tensor: What is saved.
+
+        Raises:
+            InvalidArgumentError: The tensor is not of the part's shape.
+        """
+        sizes = self._part_sizes
+        if sizes is not None and not tensor.shape.is_compatible_with(sizes):
+            raise InvalidArgumentError(
+                f"SaveSpec {self.name!r}: {self.slice_spec!r} is {sizes}, and the tensor {tensor.shape}"
+            )
+        return sizes
 
 
 class SaveableObject:
@@ -105,18 +122,3 @@ class BaseSaverBuilder:
 
     SaveSpec = SaveSpec
     SaveableObject = SaveableObject
-
-
-def part_shape(spec: SaveSpec, tensor: Tensor) -> Sequence[int | None] | None:
-    """The static shape of what a checkpoint has for a spec: that of its part, or that of the tensor.
-
-    Raises:
-        InvalidArgumentError: The tensor is not the part that the spec names.
-    """
-    found = tensor.shape
-    if not spec.slice_spec:
-        return None  # `restore` may take another shape
-    wanted = part_of(spec.slice_spec)[2]
-    if not found.is_compatible_with(wanted):
-        raise InvalidArgumentError(f"SaveSpec {spec.name!r}: {spec.slice_spec!r} is {wanted}, and the tensor {found}")
-    return wanted

@@ -28,7 +28,7 @@ from tfray.ops.system import checkpoint_ops
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.meta_graph import export_meta_graph, meta_graph_bytes
 from tfray.training.checkpoints.retention import Kept, Retention
-from tfray.training.checkpoints.saveable_objects import SaveableObject, part_shape
+from tfray.training.checkpoints.saveable_objects import SaveableObject
 from tfray.training.checkpoints.saveables import Saveable, by_device, default_saveables, saveables_of
 
 SCOPE: Final = "save"
@@ -526,7 +526,7 @@ def _restore_object(filename: Tensor, source: SaveableObject, saved: Sequence[Sa
     by_name = {(each.name, str(each.part)): each.handle for each in saved}
     handles = [by_name[spec.name, str(spec.part)] for spec in source.specs]
     tensors = [
-        checkpoint_ops.restore_tensor(filename, spec.name, handle.dtype, part_shape(spec, handle), spec.part)
+        checkpoint_ops.restore_tensor(filename, spec.name, handle.dtype, spec.saved_shape(handle), spec.part)
         for spec, handle in zip(source.specs, handles, strict=True)
     ]
     shapes = [each.shape if each.shape.is_fully_defined() else shape(each) for each in handles] if reshape else None

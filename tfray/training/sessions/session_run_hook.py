@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 from tfray.config import RunOptions
@@ -117,9 +118,10 @@ class SessionRunHook:
         """
 
 
-class WatchingHook(SessionRunHook):
+class WatchingHook(SessionRunHook, ABC):
     """A hook that runs the steps of a monitored session in a session of its own over the one beneath."""
 
+    @abstractmethod
     def watching(self, session: Any) -> Any:
         """The session in which the next step is run.
 
@@ -129,4 +131,3 @@ class WatchingHook(SessionRunHook):
         Returns:
             A session over it, whose `run` takes the arguments of `tf.Session.run`.
         """
-        raise NotImplementedError
