@@ -188,6 +188,7 @@ class Training:
     def start(self):
         """Begin, or go on."""
         self.lives += 1
+        self._born_at = time.monotonic()
         with open(self.folder / "output", "ab") as output:
             command = [sys.executable, __file__, str(self.folder)]
             self.process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
@@ -236,7 +237,7 @@ class Training:
     def phase(self):
         """What it is doing, by its notes."""
         self.look()
-        words = [word for _, word, *_ in self.notes[-8:] if word in PHASES]
+        words = [word for moment, word, *_ in self.notes[-8:] if word in PHASES and moment > self._born_at]
         if not words:
             return "start"
         return "write" if words[-1] == "step" and self._writes else PHASES[words[-1]]
