@@ -107,7 +107,10 @@ def absent(path: str, names: Sequence[str]) -> AttributeError:
         path: The name, without ``tf.``.
         names: What stands beside it.
     """
-    said = reason(path) or _there(path.rpartition(".")[2], names)
+    name = path.rpartition(".")[2]
+    if name.startswith("__"):  # tools ask every module for such names, many thousand times
+        return AttributeError(f"tf.{path} does not exist in tfray")
+    said = reason(path) or _there(name, names)
     return AttributeError(f"tf.{path} does not exist in tfray; {said}")
 
 

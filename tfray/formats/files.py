@@ -38,6 +38,8 @@ CHUNK_BYTES: Final = 1 << 20
 """1 MiB: the buffer of a file in a store, and the part of a file that is copied at a time."""
 _WILDCARDS: Final = r"[*?\[]"
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]+://"
+_AT_ONCE: Final = 1 << 30
+"""Bytes of a file that one call of the system surely reads."""
 _TEMPORARY: Final = r"(?s)(.+)\.tfray-tmp-[0-9a-f]{12}"
 
 
@@ -339,9 +341,28 @@ def read_bytes(path: PathLike) -> bytes:
     """The contents of a file. Raises as `open_file`."""
     with failures_of(path):
         store, inner, _ = locate(path)
-        # What is read whole needs no buffer.
-        with open(inner, "rb", 0) if isinstance(store, LocalStore) else store.open(inner, "rb") as file:
+        if isinstance(store, LocalStore):
+            return _read_local(inner)
+        with store.open(inner, "rb") as file:
             return file.read()
+
+
+def _read_local(path: str) -> bytes:
+    """The contents of a file on this machine.
+
+    Each call of the system gives up the interpreter's lock, and a thread of several waits for it afterwards. Most files
+    take four calls here; they take seven with one of Python's file objects.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        size = os.fstat(descriptor).st_size
+        contents = os.read(descriptor, size) if size < _AT_ONCE else b""
+        if 0 < len(contents) == size:
+            return contents
+        with open(descriptor, "rb", 0, closefd=False) as rest:  # what is large, is empty, or does not tell its size
+            return contents + rest.read()
+    finally:
+        os.close(descriptor)
 
 
 def write_bytes(path: PathLike, *contents: bytes) -> None:

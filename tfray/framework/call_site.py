@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 import traceback
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -34,16 +35,16 @@ def user_site() -> str:
     """``file:line, in function`` of the innermost caller outside tfray."""
     frame: FrameType | None = sys._getframe(1)
     last = sys._getframe(1)
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        if (
-            not filename.startswith(_OWN_FOLDERS)
-            and not filename.startswith("<frozen")
-            and "contextlib" not in filename
-        ):
-            return f"{filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+    while frame is not None and _is_between(frame.f_code.co_filename):
         last, frame = frame, frame.f_back
+    last = frame or last
     return f"{last.f_code.co_filename}:{last.f_lineno}, in {last.f_code.co_name}"
+
+
+@cache  # every operation that is made asks for some ten frames
+def _is_between(filename: str) -> bool:
+    """Whether a frame of that file stands between the user's code and what it calls."""
+    return filename.startswith((*_OWN_FOLDERS, "<frozen")) or "contextlib" in filename
 
 
 def user_traceback(error: BaseException) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from pathlib import Path
+
 import pytest
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError, NotFoundError
+from tfray.formats import files
 
 
 def test_files_are_written_and_read(session, tmp_path):
@@ -20,6 +25,25 @@ def test_files_are_written_and_read(session, tmp_path):
     with pytest.raises(NotFoundError, match="nothing"):
         session.run(contents, {path: str(tmp_path / "nothing")})
     assert contents.shape.as_list() == []
+
+
+def test_whatever_can_be_read_is_read_whole(session, tmp_path, monkeypatch):
+    path = tf.placeholder(tf.string, [])
+    contents = tf.read_file(path)
+    (tmp_path / "empty").touch()
+    assert session.run(contents, {path: str(tmp_path / "empty")}) == b""
+    assert session.run(contents, {path: "/proc/version"}) == Path("/proc/version").read_bytes()  # of no size, it says
+    os.mkfifo(tmp_path / "pipe")
+    written = b"0123456789" * 20_000  # more than a pipe holds
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[written])
+    writer.start()
+    assert session.run(contents, {path: str(tmp_path / "pipe")}) == written
+    writer.join()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="directory"):
+        session.run(contents, {path: str(tmp_path)})
+    monkeypatch.setattr(files, "_AT_ONCE", 100)
+    (tmp_path / "large").write_bytes(written)
+    assert session.run(contents, {path: str(tmp_path / "large")}) == written
 
 
 def test_files_that_match_are_listed(session, tmp_path):

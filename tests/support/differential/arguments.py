@@ -6,6 +6,7 @@ arguments; `named` at the end gives the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -49,9 +50,10 @@ def some(pool: Pool, kinds: str, rank: Any = None, least: int = 0, most: int = 5
     dtypes = tuple(dict.fromkeys(name for kind in kinds for name in KINDS[kind]))
 
     def fits(each: Any) -> bool:
-        size = 0 if None in each.shape else int(np.prod(each.shape))
         fitting = len(each.shape) == rank if rank is not None else least <= len(each.shape) <= most
-        return each.dtype in dtypes and fitting and None not in each.shape and (size > 0 or not full) and size < 3000
+        if each.dtype not in dtypes or not fitting or None in each.shape:
+            return False
+        return int(full) <= math.prod(each.shape) < 3000
 
     found = pool.pick(fits) if pool.chance(0.7) else None
     if found is not None:

@@ -7,6 +7,7 @@ type of exception.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +98,7 @@ def ref(tensor: Made) -> dict[str, int]:
 
 def known(tensor: Made) -> bool:
     """Whether its static shape is known, and small."""
-    return None not in tensor.shape and int(np.prod(tensor.shape)) <= 4096
+    return None not in tensor.shape and math.prod(tensor.shape) <= 4096
 
 
 Maker = Callable[[Pool], "Call | None"]
