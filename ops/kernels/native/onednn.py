@@ -37,6 +37,7 @@ ANY: Final = 1
 
 _FLOAT: Final = 3
 _CPU: Final = 1
+_AVX512: Final = 0x20  # in the bits of an instruction set
 _IN_ORDER: Final = 1
 _USER_SCRATCHPAD: Final = 1
 _UNSUPPORTED: Final = (2, 3)
@@ -61,6 +62,9 @@ class Library:
     Args:
         path: Its file.
 
+    Attributes:
+        has_wide_vectors: Whether it computes with vectors of 512 bits.
+
     Raises:
         OSError: It cannot be loaded.
     """
@@ -75,6 +79,7 @@ class Library:
         self.execute = self._dnnl.dnnl_primitive_execute
         self.set_address = self._dnnl.dnnl_memory_set_data_handle
         self.engine = self.made("engine", _CPU, c_size_t(0))
+        self.has_wide_vectors = bool(self._dnnl.dnnl_get_effective_cpu_isa() & _AVX512)
         self._local = threading.local()
 
     def made(self, kind: str, *arguments: Any, create: str = "") -> Handle:

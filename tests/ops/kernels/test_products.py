@@ -96,6 +96,22 @@ def test_products_of_few_rows_are_computed_by_onednn():
     np.testing.assert_allclose(result, a.astype(float) @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.skipif(onednn.library() is None or not can_compile(), reason="the extra `fast` is not installed")
+@pytest.mark.parametrize("columns", [1000, 1024, 2048])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_that_share_a_set_of_the_cache_are_packed(columns, turned, wide, monkeypatch):
+    monkeypatch.setattr(onednn.library(), "has_wide_vectors", wide)
+    monkeypatch.setattr(fast_products, "_product", fast_products._product.__wrapped__)
+    random = np.random.default_rng(columns)
+    a, b = (random.normal(size=size).astype(np.float32) for size in ((64, 512), (512, columns)))
+    b = np.ascontiguousarray(b.T).T if turned else b
+    by_onednn = fast_products.fast_product(a, b, None)
+    assert (by_onednn is None) == (not wide and not turned and columns % 1024 == 0)
+    wanted = a.astype(np.float64) @ b
+    np.testing.assert_allclose(matrix_product(np, a, b), wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("left", "right"), [((3000, 70), (70, 1)), ((3, 900, 200), (3, 200, 1))])
 @pytest.mark.parametrize("turned", [False, True])
 def test_columns_are_multiplied_by_blas(left, right, turned):
