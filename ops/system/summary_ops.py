@@ -121,29 +121,34 @@ def bucket_limits() -> np.ndarray[Any, Any]:
     return np.array([-value for value in reversed(positive)] + [0.0] + positive)
 
 
-def make_histogram(values: TensorLike) -> HistogramProto:
-    """The histogram of an array.
+def filled_buckets(counts: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Limits and counts of the buckets that a message has: of a run of empty ones only the last.
 
-    Of a run of empty buckets only the last one is kept.
+    Args:
+        counts: How many values each bucket of `bucket_limits` has.
     """
+    kept = (counts > 0) | np.append(counts[1:] > 0, True)
+    return bucket_limits()[kept], counts[kept].astype(np.float64)
+
+
+def make_histogram(values: TensorLike) -> HistogramProto:
+    """The histogram of an array."""
     values = np.asarray(values).reshape(-1)
     limits = bucket_limits()
     # Sort the values and search for the limits in them: faster than searching for each value among the limits.
     ordered = np.sort(values if values.dtype.itemsize > 2 else values.astype(np.float32)).astype(np.float64)
     below = np.searchsorted(ordered, limits)
     below[-1] = values.size
-    counts = np.diff(below, prepend=0)
+    limits, counts = filled_buckets(np.diff(below, prepend=0))
     flat = values.astype(np.float64)
-    ends_run = np.append(counts[1:] > 0, True)
-    kept = (counts > 0) | ends_run
     return HistogramProto(
         min=ordered[0] if ordered.size else _LARGEST,
         max=ordered[-1] if ordered.size else -_LARGEST,
         num=flat.size,
         sum=flat.sum(),
         sum_squares=inner_product(np, flat, flat),
-        bucket_limit=limits[kept],
-        bucket=counts[kept].astype(np.float64),
+        bucket_limit=limits,
+        bucket=counts,
     )
 
 

@@ -62,7 +62,6 @@ def test_differences_for_good_are_there(name):
         ("tf.nondifferentiable_batch_function", "tf.train.batch"),
         ("tf.profiler.advise", "tf.profiler.profile"),
         ("tf.summary.initialize", "tf.summary.FileWriter"),
-        ("tf.data.experimental.latency_stats", "timeline"),
         ("tf.mul", "tf.multiply"),
         ("tf.select", "--tensorflow 0.12"),
     ],
