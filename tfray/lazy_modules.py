@@ -19,6 +19,7 @@ LAZY: Final = {
     "contrib": "tfray.contrib",
     "data": "tfray.training.data_api",
     "estimator": "tfray.estimator",
+    "experimental": "tfray.library.functions.experimental",
     "feature_column": "tfray.library.layers.feature_column",
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",
@@ -55,14 +56,16 @@ LAZY: Final = {
     "sparse": "tfray.library.namespaces.sparse",
     "spectral": "tfray.library.namespaces.spectral",
     "strings": "tfray.library.namespaces.strings",
-    "summary": "tfray.library.namespaces.summary",
+    "summary": "tfray.training.summary_api",
     "sysconfig": "tfray.library.platform.sysconfig",
     "test": "tfray.library.platform.testing",
     "timeline": "tfray.library.inspect.timeline",
     "tpu": "tfray.training.optimizers.cross_shard",
     "train": "tfray.training.api",
     "tune": "tfray.training.trainer.tune",
+    "user_ops": "tfray.library.functions.user_ops",
     "version": "tfray.library.platform.version",
+    "xla": "tfray.library.functions.xla",
 }
 """Modules by their names in the facade."""
 
