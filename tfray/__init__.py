@@ -32,7 +32,6 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         executing_eagerly,
         resource_variables_enabled,
     )
-    from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
     from tfray.errors import OpError
     from tfray.exchange.graph_import import import_graph_def
     from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
@@ -539,11 +538,13 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         py_func,
         timestamp,
     )
+    from tfray.options import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
     from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, estimator, keras, onnx
-    from tfray.library.functions import experimental, user_ops, xla
+    from tfray.library.functions import executor_settings as experimental
+    from tfray.library.functions import user_ops, xla
     from tfray.library.functions.critical_section import CriticalSection
     from tfray.library.input.accumulators import (
         ConditionalAccumulator,
@@ -573,6 +574,7 @@ if _typing.TYPE_CHECKING:
         app,
         audio,
         bitwise,
+        config,
         debugging,
         distributions,
         dtypes,
@@ -638,7 +640,7 @@ __all__ = [
     "bitwise", "bitwise_and", "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape",
     "broadcast_static_shape", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky",
     "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with",
-    "compat", "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
+    "compat", "complex", "complex64", "complex128", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "contrib", "control_dependencies", "control_flow_v2_enabled",
     "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor", "cos", "cosh",
     "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",

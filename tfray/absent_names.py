@@ -56,7 +56,7 @@ NOT_WANTED: Final = {
     r"(.*\.)?tpu\.(?!(CrossShardOptimizer|InputPipelineConfig|RunConfig|TPUConfig|TPUEstimator(Spec)?|bfloat16_scope)$)"
     r"\w.*|(.*\.)?TPU(Distrib|Strategy|Cluster)\w*": "CPUs and GPUs; for several machines, tf.train.Trainer",
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
-    r"config\b.*": "tf.ConfigProto, for a session",
+    r"config\.experimental_connect_to_(cluster|host)": "tf.Session with a target, such as that of a tf.train.Server",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
     r"contrib\.gan\.eval\.(\w*(inception|INCEPTION)\w*|preprocess_image)": "classifier_score or "
     "frechet_classifier_distance with a network of the program's own: none is downloaded",

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from tfray.formats.events import HistogramProto, Summary, SummaryValue
+from tfray.ops.kernels.histograms import bucket_limits, filled_buckets
 from tfray.ops.resources.dataset_values import DatasetValue, Element, Walk
-from tfray.ops.system.summary_ops import bucket_limits, filled_buckets
 
 STRING_BYTES = 8
 """What TensorFlow counts for each string beside its contents."""

@@ -57,6 +57,7 @@ def test_differences_for_good_are_there(name):
         ("tf.estimator.experimental.LinearSDCA", "FtrlOptimizer"),
         ("tf.contrib.factorization.WALSModel", "matrix_factorization"),
         ("tf.contrib.factorization.GMM", "KMeans"),
+        ("tf.config.experimental_connect_to_host", "tf.train.Server"),
         ("tf.train.do_quantize_training_on_graphdef", "fake_quant"),
         ("tf.nondifferentiable_batch_function", "tf.train.batch"),
         ("tf.profiler.advise", "tf.profiler.profile"),
