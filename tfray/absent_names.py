@@ -58,6 +58,10 @@ NOT_WANTED: Final = {
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
     r"config\.experimental_connect_to_(cluster|host)": "tf.Session with a target, such as that of a tf.train.Server",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
+    r"contrib\.cudnn_rnn\.Cudnn(\w*Saveable|ParamsFormatConverter\w*)": "tf.train.Saver: weights of the layers are "
+    "variables with the names and shapes of TensorFlow's checkpoints",
+    r"contrib\.estimator\.DNN(Classifier|Regressor)WithLayerAnnotations": "the estimator without annotations",
+    r"contrib\.learn\.extract_dask_\w+": "compute() of a frame of Dask, which gives one of pandas",
     r"contrib\.gan\.eval\.(\w*(inception|INCEPTION)\w*|preprocess_image)": "classifier_score or "
     "frechet_classifier_distance with a network of the program's own: none is downloaded",
     r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*|factorization_ops)": "variables and an optimizer: "
@@ -67,7 +71,7 @@ NOT_WANTED: Final = {
     "linear model",
     r"estimator\.\w*Head\.(update_)?metrics": "create_estimator_spec, whose eval_metric_ops they are",
     r"keras\.mixed_precision\b.*": "tf.train.experimental.enable_mixed_precision_graph_rewrite around the optimizer",
-    r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
+    r"LMDBReader|contrib\.data\.LMDBDataset": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
     r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string)"
     r"|profiler\.\w+\.with_pprof_output": "tf.profiler.profile, ordered by micros or bytes",
