@@ -9,8 +9,20 @@ import inspect
 
 import pytest
 
-from tests.support.public_interface import NOT_YET, OTHERWISE, absent, different, is_there, listed, resolved, takes
+import tfray
+from tests.support.public_interface import (
+    NOT_YET,
+    OTHERWISE,
+    absent,
+    different,
+    is_there,
+    listed,
+    resolved,
+    takes,
+    with_owners,
+)
 from tfray.absent_names import RENAMED, reason
+from tfray.cli.ops_command import missing_symbols, program_symbols
 
 LISTED = set(NOT_YET.read_text().split())
 
@@ -73,6 +85,14 @@ def test_names_that_tfray_does_without_say_what_to_use(name, instead):
     with pytest.raises(AttributeError) as caught:
         resolved(name)
     assert instead in str(caught.value) and name in str(caught.value)
+
+
+def test_names_that_programs_use_are_there_or_have_a_reason():
+    """By the census of programs in `tfray/library/program_symbols.txt`. Of estimators there is all that they use."""
+    missing = [name for name, _ in missing_symbols(tfray)]
+    assert [name for name in missing if not any(map(reason, with_owners(name)))] == []
+    assert sum(name.startswith("tf.estimator.") for name, _ in program_symbols()) >= 19
+    assert [name for name in missing if "estimator" in name or name.startswith("tf.contrib.learn")] == []
 
 
 def test_reasons_are_for_what_is_absent():
