@@ -14,9 +14,9 @@ from google.protobuf.message import Message as AnyMessage
 
 import tfray as tf
 from tests.support import ROOT
-from tfray import config
-from tfray.config import RewriterConfig
+from tfray import options as config
 from tfray.errors import InvalidArgumentError
+from tfray.options import RewriterConfig
 
 GOLDEN = ROOT / "tests" / "golden" / "options"
 """scripts/golden_options.py writes these with TensorFlow 1.15."""

@@ -32,7 +32,6 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         executing_eagerly,
         resource_variables_enabled,
     )
-    from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
     from tfray.errors import OpError
     from tfray.exchange.graph_import import import_graph_def
     from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
@@ -539,10 +538,13 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         py_func,
         timestamp,
     )
+    from tfray.options import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
     from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, estimator, keras, onnx
+    from tfray.library.functions import executor_settings as experimental
+    from tfray.library.functions import user_ops, xla
     from tfray.library.functions.critical_section import CriticalSection
     from tfray.library.input.accumulators import (
         ConditionalAccumulator,
@@ -572,6 +574,7 @@ if _typing.TYPE_CHECKING:
         app,
         audio,
         bitwise,
+        config,
         debugging,
         distributions,
         dtypes,
@@ -595,7 +598,6 @@ if _typing.TYPE_CHECKING:
         sparse,
         spectral,
         strings,
-        summary,
     )
     from tfray.library.platform import flags, gfile, logging, resource_loader, sysconfig, version
     from tfray.library.platform import testing as test
@@ -603,6 +605,7 @@ if _typing.TYPE_CHECKING:
     from tfray.ops.quantized.quantized_ops import quantized_concat
     from tfray.training import api as train
     from tfray.training import data_api as data
+    from tfray.training import summary_api as summary
     from tfray.training.checkpoints import saved_model
     from tfray.training.optimizers import cross_shard as tpu
     from tfray.training.trainer import tune
@@ -637,7 +640,7 @@ __all__ = [
     "bitwise", "bitwise_and", "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape",
     "broadcast_static_shape", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky",
     "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with",
-    "compat", "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
+    "compat", "complex", "complex64", "complex128", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "contrib", "control_dependencies", "control_flow_v2_enabled",
     "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor", "cos", "cosh",
     "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
@@ -649,7 +652,8 @@ __all__ = [
     "dynamic_stitch", "edit_distance", "einsum", "enable_control_flow_v2", "enable_eager_execution",
     "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape",
     "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp",
-    "expand_dims", "expm1", "extract_image_patches", "extract_volume_patches", "eye", "fake_quant_with_min_max_args",
+    "expand_dims", "experimental", "expm1",
+    "extract_image_patches", "extract_volume_patches", "eye", "fake_quant_with_min_max_args",
     "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
     "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column",
     "fft", "fft2d", "fft3d", "fill", "fingerprint", "fixed_size_partitioner", "flags", "float16", "float32", "float64",
@@ -707,10 +711,11 @@ __all__ = [
     "truncated_normal_initializer", "truncatediv", "truncatemod", "tune", "tuple", "uint8", "uint16", "uint32",
     "uint64", "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner",
+    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack", "user_ops",
+    "variable_axis_size_partitioner",
     "variable_creator_scope", "variable_op_scope", "variable_scope", "variables_initializer",
     "variance_scaling_initializer", "variant", "vectorized_map", "verify_tensor_all_finite", "version", "where",
-    "where_v2", "while_loop", "wrap_function", "write_file", "zeros", "zeros_initializer", "zeros_like", "zeta",
+    "where_v2", "while_loop", "wrap_function", "write_file", "xla", "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]
 # fmt: on
 

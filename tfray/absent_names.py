@@ -56,33 +56,30 @@ NOT_WANTED: Final = {
     r"(.*\.)?tpu\.(?!(CrossShardOptimizer|InputPipelineConfig|RunConfig|TPUConfig|TPUEstimator(Spec)?|bfloat16_scope)$)"
     r"\w.*|(.*\.)?TPU(Distrib|Strategy|Cluster)\w*": "CPUs and GPUs; for several machines, tf.train.Trainer",
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
-    r"config\b.*": "tf.ConfigProto, for a session",
+    r"config\.experimental_connect_to_(cluster|host)": "tf.Session with a target, such as that of a tf.train.Server",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
+    r"contrib\.cudnn_rnn\.Cudnn(\w*Saveable|ParamsFormatConverter\w*)": "tf.train.Saver: weights of the layers are "
+    "variables with the names and shapes of TensorFlow's checkpoints",
+    r"contrib\.estimator\.DNN(Classifier|Regressor)WithLayerAnnotations": "the estimator without annotations",
+    r"contrib\.learn\.extract_dask_\w+": "compute() of a frame of Dask, which gives one of pandas",
     r"contrib\.gan\.eval\.(\w*(inception|INCEPTION)\w*|preprocess_image)": "classifier_score or "
     "frechet_classifier_distance with a network of the program's own: none is downloaded",
-    r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
     r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*|factorization_ops)": "variables and an optimizer: "
     "examples/matrix_factorization.py",
     r"contrib\.factorization\.(.*\.)?(GMM\w*|gmm\w*)": "contrib.factorization.KMeans, or scikit-learn's mixtures",
     r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
     "linear model",
     r"estimator\.\w*Head\.(update_)?metrics": "create_estimator_spec, whose eval_metric_ops they are",
-    r"keras\.experimental\.terminate_keras_multiprocessing_pools": "fit as it is: its processes end with it",
     r"keras\.mixed_precision\b.*": "tf.train.experimental.enable_mixed_precision_graph_rewrite around the optimizer",
-    r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
-    r"data\.experimental\.RandomDataset\.options": "those of the dataset that RandomDataset makes",
-    r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
+    r"LMDBReader|contrib\.data\.LMDBDataset": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
     r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string)"
     r"|profiler\.\w+\.with_pprof_output": "tf.profiler.profile, ordered by micros or bytes",
     r"pywrap_tensorflow\b.*": "tf.train.NewCheckpointReader, and tf.errors",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"saved_model\.(save|load_v2|experimental\b.*)": "tf.saved_model.simple_save and load, or a Keras model's save",
-    r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
-    r"summary\.(initialize|all_v2_summary_ops)": "tf.contrib.summary, whose names these are, or tf.summary.FileWriter",
     r"train\.do_quantize_training_on_graphdef": "tf.quantization.fake_quant_with_min_max_vars around values",
     r"train\.sdca_\w+": "tf.train.FtrlOptimizer, or tf.estimator.LinearClassifier",
-    r"user_ops\b.*": "an operation in Python: see tfray/docs/guides/operations.md",
 }
 """Names that tfray does without, as patterns of their whole paths, and what a program uses instead."""
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from tfray.config import ConfigProto, OptimizerOptions, RunOptions, get_log_device_placement
 from tfray.errors import ArgumentError, ClosedError, InvalidArgumentError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
@@ -28,6 +27,7 @@ from tfray.framework.graph import (
     get_default_graph,
 )
 from tfray.ops.state import session_ops
+from tfray.options import ConfigProto, OptimizerOptions, RunOptions, get_log_device_placement, session_config
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.placement.prune import prune
 from tfray.placement.resource_homes import ResourceHomes
@@ -63,7 +63,7 @@ class Session:
         target: Where to run. ``""`` runs in this process, without Ray; a `tfray.Cluster` runs on its devices; the
             target of a `tf.train.Server` on those of its cluster.
         graph: The graph to run; the default graph when None.
-        config: Options.
+        config: Options; those of `tf.config` when None.
 
     A session may be used from several threads at once. Local sessions own their variables; sessions on one
     cluster share the variables that live on its devices, as in TensorFlow. Leaving a ``with`` block, or `close`,
@@ -74,9 +74,7 @@ class Session:
     def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         self._graph = graph or get_default_graph()
         self._target = target if isinstance(target, str) else ""
-        self._config = ConfigProto()
-        if config is not None:
-            self._config.CopyFrom(config)
+        self._config = session_config(config)
         self._placer = placer_for(target, self._config)
         self._runner: Runner = runner_for(target, self._config)
         self._steps: dict[tuple[Any, ...], _PreparedStep | _AdaptingStep] = {}

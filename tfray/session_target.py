@@ -10,8 +10,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tfray.actors.clusters.served_cluster import ServedCluster
-from tfray.config import ConfigProto
 from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.options import ConfigProto
 from tfray.placement.resource_homes import ResourceHomes
 from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, close_all

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.clusters.ray_runtime import connect, connect_to_running, import_ray
 from tfray.actors.clusters.served_cluster import NAMESPACE, actor_name, server_wait_s
-from tfray.config import ConfigProto
 from tfray.errors import AlreadyExistsError, UnavailableError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
 from tfray.formats.files import current_folder
 from tfray.framework.arguments import Count, checked
 from tfray.ops.kernels.cpu_threads import thread_count
+from tfray.options import ConfigProto
 
 if TYPE_CHECKING:
     from tfray.actors.clusters.cluster import JobSpec

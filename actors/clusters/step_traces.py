@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tfray.actors.links.awaited_answers import unpack
 from tfray.actors.links.clocks import in_drivers_time
-from tfray.config import RunOptions
+from tfray.options import RunOptions
 from tfray.runtime.tracing import DeviceRecord, with_call
 
 

@@ -29,12 +29,13 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import thread_count
-from tfray.ops.kernels.text import octets
+from tfray.ops.kernels.text import as_string, decoded, octets
 from tfray.ops.resources import (
     dataset_batches,
     dataset_file_cache,
     dataset_queries,
     dataset_sources,
+    dataset_statistics,
     dataset_threads,
     dataset_transformations,
 )
@@ -511,6 +512,24 @@ IGNORE_ERRORS: Final = _dataset(
 
 DISTINCT: Final = _dataset(
     "UniqueDataset", ["parent: variant"], lambda ctx, parent: dataset_transformations.Distinct(parent)
+)
+
+SET_STATS_AGGREGATOR: Final = _dataset(
+    "SetStatsAggregatorDataset",
+    ["parent: variant", "stats_aggregator: resource", "tag: string"],
+    lambda ctx, parent, statistics, tag: dataset_statistics.Watched(parent, statistics, decoded(as_string(tag))),
+)
+
+LATENCY_STATS: Final = _dataset(
+    "LatencyStatsDataset",
+    ["parent: variant", "tag: string"],
+    lambda ctx, parent, tag: dataset_statistics.Timed(parent, decoded(as_string(tag))),
+)
+
+BYTES_PRODUCED_STATS: Final = _dataset(
+    "BytesProducedStatsDataset",
+    ["parent: variant", "tag: string"],
+    lambda ctx, parent, tag: dataset_statistics.Weighed(parent, decoded(as_string(tag))),
 )
 
 # -- batches -------------------------------------------------------------------------------------------

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
+from tfray.ops.resources import (
+    dataset_batches,
+    dataset_sources,
+    dataset_statistics,
+    dataset_threads,
+    dataset_transformations,
+)
 from tfray.ops.resources.dataset_values import DatasetValue
 
 INFINITE: Final = -1
 UNKNOWN: Final = -2
 
 _AS_MANY: Final = (
+    dataset_statistics.Timed,
+    dataset_statistics.Watched,
+    dataset_statistics.Weighed,
     dataset_threads.ParallelMapped,
     dataset_threads.Prefetched,
     dataset_transformations.Cached,

@@ -70,10 +70,13 @@ class Walk:
 
     Attributes:
         streams: The random numbers of the functions. They begin anew with each walk, not with each pass of it.
+        told: To whom its datasets tell numbers about themselves, a `tfray.ops.resources.dataset_statistics.Told`; None
+            when nobody asked.
     """
 
     def __init__(self) -> None:
         self.streams = RandomStreams()
+        self.told: Any = None
         self._kept: weakref.WeakKeyDictionary[DatasetValue, Any] = weakref.WeakKeyDictionary()
         self._lines: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.Lock()

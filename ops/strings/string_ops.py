@@ -140,8 +140,8 @@ def string_format(
     expected = template.count(placeholder)
     if expected != len(tensors):
         raise InvalidArgumentError(
-            f"StringFormat: the template has {expected} placeholders {placeholder!r}, and there are {len(tensors)} "
-            "tensors"
+            f"{expected} placeholder(s) in template does not match {len(tensors)} tensor(s) provided as input: "
+            f"StringFormat: a placeholder is {placeholder!r}"
         )
     attrs = {"template": template, "placeholder": placeholder, "summarize": int(summarize)}
     return add_op(STRING_FORMAT, tensors, name=name, **attrs)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -25,13 +24,12 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.histograms import LARGEST, bucket_limits, filled_buckets
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.text import as_string, as_strings, decoded
 
 BAD_COLOR: Final = (255, 0, 0, 255)
 """The colour (red, green, blue, alpha) of pixels that are not finite."""
-
-_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 def _summary(*values: SummaryValue) -> Array:
@@ -110,40 +108,24 @@ def histogram_summary(tag: TensorLike, values: TensorLike, name: str | None = No
     return add_op(HISTOGRAM_SUMMARY, tag, values, name=name)
 
 
-@lru_cache(maxsize=1)
-def bucket_limits() -> np.ndarray[Any, Any]:
-    """The upper limits of a histogram's buckets: from 1e-12 to 1e20 by tenths, their negatives, 0, and the rest."""
-    positive, limit = [], 1e-12
-    while limit < 1e20:
-        positive.append(limit)
-        limit *= 1.1
-    positive.append(_LARGEST)
-    return np.array([-value for value in reversed(positive)] + [0.0] + positive)
-
-
 def make_histogram(values: TensorLike) -> HistogramProto:
-    """The histogram of an array.
-
-    Of a run of empty buckets only the last one is kept.
-    """
+    """The histogram of an array."""
     values = np.asarray(values).reshape(-1)
     limits = bucket_limits()
     # Sort the values and search for the limits in them: faster than searching for each value among the limits.
     ordered = np.sort(values if values.dtype.itemsize > 2 else values.astype(np.float32)).astype(np.float64)
     below = np.searchsorted(ordered, limits)
     below[-1] = values.size
-    counts = np.diff(below, prepend=0)
+    limits, counts = filled_buckets(np.diff(below, prepend=0))
     flat = values.astype(np.float64)
-    ends_run = np.append(counts[1:] > 0, True)
-    kept = (counts > 0) | ends_run
     return HistogramProto(
-        min=ordered[0] if ordered.size else _LARGEST,
-        max=ordered[-1] if ordered.size else -_LARGEST,
+        min=ordered[0] if ordered.size else LARGEST,
+        max=ordered[-1] if ordered.size else -LARGEST,
         num=flat.size,
         sum=flat.sum(),
         sum_squares=inner_product(np, flat, flat),
-        bucket_limit=limits[kept],
-        bucket=counts[kept].astype(np.float64),
+        bucket_limit=limits,
+        bucket=counts,
     )
 
 

@@ -118,7 +118,7 @@ def test_a_package_that_is_missing_is_one_line_with_the_remedy(python, missing, 
     happens="It ends, with at most one line.",
     promise="No traceback of an import.",
 )
-@pytest.mark.parametrize("module", ["tfray.errors", "tfray.config", "rich", "click", "tfray.cli.progress"])
+@pytest.mark.parametrize("module", ["tfray.errors", "tfray.options", "rich", "click", "tfray.cli.progress"])
 @pytest.mark.parametrize("arguments", [["-m", "tfray.cli", "devices"], ["tfray", "devices"]])
 def test_an_interrupt_while_a_command_is_imported_ends_it_in_silence(python, tmp_path, module, arguments):
     (tmp_path / "tfray").write_text("import sys\nfrom tfray.cli import main\nsys.exit(main())\n")  # as pip writes it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -49,6 +50,16 @@ def test_batches_of_an_epoch_in_any_order():
     batches = firsts(enqueuer, 50)
     enqueuer.stop(PATIENCE_S)
     assert sorted(batches) == [index**2 for index in range(50)] != batches
+
+
+def test_no_processes_are_left():
+    """TensorFlow ends those of its pools; here threads make the batches."""
+    enqueuer = utils.OrderedEnqueuer(Squares(3), use_multiprocessing=True)
+    enqueuer.start()
+    assert len(firsts(enqueuer, 3)) == 3
+    assert tf.keras.experimental.terminate_keras_multiprocessing_pools(0.0, use_sigkill=True) == []
+    assert multiprocessing.active_children() == []
+    enqueuer.stop()
 
 
 def test_a_generator_ends():

@@ -53,7 +53,7 @@ def test_the_package_is_tensorflow_1(tf):
     assert tf.matmul is tfray.matmul and tf.nn.relu is tfray.nn.relu
     assert {"matmul", "__version__"} <= set(dir(tf))
     assert tfray.__version__ != tf.__version__
-    assert not hasattr(tf, "config") and not hasattr(tf, "session"), "modules of tfray are no names of TensorFlow"
+    assert not hasattr(tf, "options") and not hasattr(tf, "session"), "modules of tfray are no names of TensorFlow"
 
 
 IMPORTS = """

@@ -95,10 +95,10 @@ def _own_parameters(name: str) -> list[inspect.Parameter]:
 
 def absent() -> set[str]:
     """Names that do not exist, and that tfray is not meant to do without."""
-    return {name for name in listed() if not is_there(name) and not any(map(reason, _with_owners(name)))}
+    return {name for name in listed() if not is_there(name) and not any(map(reason, with_owners(name)))}
 
 
-def _with_owners(name: str) -> list[str]:
+def with_owners(name: str) -> list[str]:
     """``linalg.LinearOperator`` and ``linalg`` for a method of the former; and the method."""
     parts = name.split(".")[1:]
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]

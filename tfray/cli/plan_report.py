@@ -12,12 +12,12 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import reachable_backward
 from tfray.library.variables import variables
+from tfray.options import ConfigProto
 from tfray.placement.calibration import measured_machine
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.session import Session

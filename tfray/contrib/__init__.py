@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tfray.contrib.aliases import (
         bayesflow,
         checkpoint,
+        compiler,
         grid_rnn,
         hooks,
         integrate,
@@ -69,13 +70,12 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "bayesflow", "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
-    "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image", "integrate", "layers", "learn",
-    "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "model_pruning", "nn", "opt",
-    "periodic_resample",
-    "quantization", "quantize", "rate", "receptive_field", "resampler", "rnn", "saved_model", "seq2seq",
-    "session_bundle", "slim", "solvers", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof",
-    "tpu", "training", "util",
+    "bayesflow", "checkpoint", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator",
+    "factorization", "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image",
+    "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics",
+    "mixed_precision", "model_pruning", "nn", "opt", "periodic_resample", "quantization", "quantize", "rate",
+    "receptive_field", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "solvers",
+    "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
@@ -85,6 +85,7 @@ ALIASES: Final = ("keras", "signal")
 _SMALL: Final = (
     "bayesflow",
     "checkpoint",
+    "compiler",
     "grid_rnn",
     "hooks",
     "integrate",

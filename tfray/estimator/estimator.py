@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfray.config import ConfigProto
 from tfray.estimator import evaluation, saved_models
 from tfray.estimator.input_functions import call_input_fn, features_and_labels, only_features, parameters_of
 from tfray.estimator.replicated import ReplicatedTraining
@@ -23,6 +22,7 @@ from tfray.framework.graph import DeviceFunction, Graph, get_default_graph
 from tfray.library.platform import logging
 from tfray.library.variables.variables import local_variables_initializer
 from tfray.ops.arrays.grouping_ops import group
+from tfray.options import ConfigProto
 from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
 from tfray.training.checkpoints.checkpoint_utils import list_variables, load_variable
 from tfray.training.sessions.hooks import StopAtStepHook

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.config import ConfigProto
 from tfray.formats.events import Summary
 from tfray.formats.tensor_proto import make_tensor_proto
 from tfray.framework import dtypes
@@ -19,6 +18,7 @@ from tfray.library.platform import logging
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.state.state_ops import assign_add
+from tfray.options import ConfigProto
 from tfray.training.sessions.evaluation import get_or_create_eval_step
 from tfray.training.sessions.hooks import FinalOpsHook
 from tfray.training.sessions.monitored_session import ChiefSessionCreator, MonitoredSession

@@ -11,6 +11,7 @@ from tfray.estimator.hooks import InMemoryEvaluatorHook, make_stop_at_checkpoint
 from tfray.estimator.input_functions import parameters_of
 from tfray.estimator.linear import linear_logit_fn_builder
 from tfray.estimator.receivers import build_raw_supervised_input_receiver_fn
+from tfray.framework.graph import Tensor
 from tfray.training.sessions.hooks_stopping import (
     make_early_stopping_hook,
     stop_if_higher_hook,
@@ -33,11 +34,13 @@ def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params
     """Call a function for logits with `features` and those of `mode`, `params` and `config` that it takes.
 
     Raises:
-        ValueError: It returns neither a tensor nor a dictionary.
+        ValueError: It returns neither a tensor nor a dictionary of tensors.
     """
     names = parameters_of(logit_fn)
     given = {"mode": mode, "params": params, "config": config}
     found = logit_fn(features=features, **{name: value for name, value in given.items() if name in names})
-    if not isinstance(found, dict) and not hasattr(found, "dtype"):
-        raise ValueError(f"logit_fn returned {found!r}, expected a tensor, or a dictionary of tensors")
+    if not all(isinstance(each, Tensor) for each in (found.values() if isinstance(found, dict) else [found])):
+        raise ValueError(
+            f"logit_fn should return a Tensor or a dictionary mapping strings to Tensors.  logit_fn returned: {found!r}"
+        )
     return found

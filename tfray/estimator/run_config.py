@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.config import ConfigProto
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.formats.files import PathLike, given_path
 from tfray.framework.arguments import expectation
 from tfray.library.platform import logging
+from tfray.options import ConfigProto
 from tfray.training.trainer.run_config import ScalingConfig
 
 TF_CONFIG: Final = "TF_CONFIG"

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from tfray.actors.clusters.server import Server
-from tfray.config import ConfigProto
 from tfray.estimator.estimator import Estimator
 from tfray.estimator.exporters import Exporter
 from tfray.estimator.run_config import RunConfig, TaskType
 from tfray.estimator.spec import check_positive, checked_hooks
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.platform import logging
+from tfray.options import ConfigProto
 from tfray.training.sessions.hooks import SecondOrStepTimer
 from tfray.training.sessions.hooks_saving import CheckpointSaverListener
 

@@ -26,6 +26,7 @@ from tfray.training.optimizers import learning_rate_decay
 __all__ = [
     "CosineDecay", "CosineDecayRestarts", "LinearCosineDecay", "LinearModel", "NoisyLinearCosineDecay",
     "PeepholeLSTMCell", "SequenceFeatures", "WideDeepModel", "export_saved_model", "load_from_saved_model",
+    "terminate_keras_multiprocessing_pools",
 ]  # fmt: skip
 
 _DESCRIPTION = "saved_model.json"
@@ -152,3 +153,16 @@ class PeepholeLSTMCell(LSTMCell):
         after = kept + self.recurrent_activation(enter + memory * self.peepholes[0]) * self.activation(new)
         output = self.recurrent_activation(leave + after * self.peepholes[2]) * self.activation(after)
         return output, [output, after]
+
+
+def terminate_keras_multiprocessing_pools(grace_period: float = 0.1, use_sigkill: bool = False) -> list[str]:
+    """End the processes that prepare batches, which TensorFlow forks. Here threads do, and end with what uses them.
+
+    Args:
+        grace_period: Seconds to wait; not used.
+        use_sigkill: Whether to end them at once; not used.
+
+    Returns:
+        What went wrong, for people to read: an empty list.
+    """
+    return []

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from tfray.absent_names import absent
-from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
 from tfray.framework import device_spec
 from tfray.framework.convert import convert_to_tensor
@@ -35,6 +34,7 @@ from tfray.ops.arrays.partition_ops import dynamic_stitch
 from tfray.ops.arrays.shape_ops import cast, identity, rank, shape, size
 from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.state.state_ops import read_variable
+from tfray.options import ConfigProto
 from tfray.runtime.device import cpu_device_count, local_device_names
 from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint

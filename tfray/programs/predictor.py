@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
 from tfray.framework.allowed_uses import KINDS
 from tfray.framework.graph import Graph, Tensor
+from tfray.options import ConfigProto
 from tfray.session import Session
 from tfray.training.checkpoints import saved_model
 

@@ -268,11 +268,83 @@ def test_files_are_read_in_turn(tmp_path):
     assert elements(records) == [b"a1\n", b"b1\n", b"a2\n", b"b2\n"]
 
 
-def test_what_does_not_exist_says_what_to_use():
-    with pytest.raises(AttributeError, match=r"tf\.profiler"):
-        experimental.StatsAggregator()
-    with pytest.raises(AttributeError, match=r"tf\.profiler"):
-        experimental.latency_stats("latency")
+# -- statistics --------------------------------------------------------------------------------------------
+
+
+def told(make, prefix="", count=4):
+    """The histograms that a dataset tells while `count` elements are taken, by name."""
+    aggregator, options = experimental.StatsAggregator(), tf.data.Options()
+    options.experimental_stats.aggregator = aggregator
+    options.experimental_stats.prefix = prefix
+    iterator = make(options).make_initializable_iterator()
+    element, summary = iterator.get_next(), aggregator.get_summary()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert session.run(summary) == b""
+        for _ in range(count):
+            session.run(element)
+        return {value.tag: value.histo for value in tf.Summary.FromString(session.run(summary)).value}
+
+
+def test_bytes_of_elements():
+    """Numbers are those of TensorFlow 1.15; a string there has 8 bytes beside its contents."""
+
+    def make(options):
+        texts = Dataset.from_tensor_slices([["a", "bcd"], ["", ""]]).map(lambda text: (text, tf.constant([1, 2, 3])))
+        inner = texts.apply(experimental.bytes_produced_stats("bytes")).with_options(options)
+        return inner.repeat().apply(experimental.bytes_produced_stats("after"))
+
+    found = told(make, "p")
+    assert found.keys() == {"p::bytes", "p::after"}
+    for histogram in found.values():
+        assert (histogram.min, histogram.max, histogram.num, histogram.sum, histogram.sum_squares) == (
+            28, 32, 4, 120, 3616
+        )  # fmt: skip
+        assert list(histogram.bucket) == [0, 2, 0, 2, 0]
+        np.testing.assert_allclose(histogram.bucket_limit[:4], [25.776859, 28.354545, 31.189999, 34.308999], 1e-6)
+
+
+def test_times_of_elements():
+    """An error is an element here, too; what comes before `latency_stats` is counted, and what comes after is not."""
+
+    def make(options):
+        numbers = Dataset.range(9).map(lambda x: 6 // (x - 1)).prefetch(2)
+        timed = numbers.apply(experimental.latency_stats("time")).apply(experimental.ignore_errors())
+        return timed.skip(1).take(3).with_options(options)
+
+    found = told(make, count=3)
+    assert found.keys() == {"time"} and found["time"].num == 5
+    assert 0 <= found["time"].min <= found["time"].max < 60e6
+
+
+def test_statistics_that_nobody_asked_for():
+    numbers = Dataset.range(3).apply(experimental.latency_stats("a")).apply(experimental.bytes_produced_stats("b"))
+    assert elements(numbers) == [0, 1, 2]
+    assert run(experimental.cardinality(numbers)) == 3
+
+
+def test_options_of_statistics():
+    options = tf.data.Options()
+    assert options.experimental_stats == experimental.StatsOptions()
+    assert (options.experimental_stats.aggregator, options.experimental_stats.prefix) == (None, "")
+    for name, value in [("aggregator", 3), ("prefix", 3), ("latency_all_edges", 3)]:
+        with pytest.raises(TypeError, match=f'Property "{name}" must be of type'):
+            setattr(options.experimental_stats, name, value)
+    options.experimental_stats.aggregator = experimental.StatsAggregator()
+    other = tf.data.Options()
+    other.experimental_stats.aggregator = experimental.StatsAggregator()
+    dataset = Dataset.range(3).with_options(options)
+    with pytest.raises(ValueError, match="of option: aggregator"):
+        dataset.with_options(other)
+    with pytest.raises(ValueError, match="rank 0"):
+        dataset.apply(experimental.latency_stats(["a"]))
+    with pytest.raises(TypeError, match="string"):
+        dataset.apply(experimental.latency_stats(3))
+
+
+def test_random_numbers_are_a_dataset_with_options():
+    assert isinstance(experimental.RandomDataset(1), Dataset)
+    assert experimental.RandomDataset(1).options() == tf.data.Options()
 
 
 # -- descriptions ----------------------------------------------------------------------------------------

@@ -109,3 +109,22 @@ def test_relu_x_bounds_by_what_numbers_stand_for():
 def test_what_is_refused(call, words):
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
         call(quantized(IMAGES), quantized(FILTERS))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "integers"),
+    [
+        (tf.quint8, [0, 128, 204, 255]),
+        (tf.qint8, [-128, -1, 76, 127]),
+        (tf.quint16, [0, 32768, 52428, 65535]),
+        (tf.qint16, [-32768, -1, 19660, 32767]),
+    ],
+)
+def test_numbers_of_each_type(dtype, integers):
+    """The integers are those of TensorFlow 1.15."""
+    numbers = tf.quantize(tf.constant([-1.0, 0.0, 0.6, 2.0]), -1.0, 1.0, dtype)
+    assert numbers.output.dtype is dtype
+    with tf.Session() as session:
+        found, back = session.run([numbers.output, tf.dequantize(*numbers)])
+    assert found.tolist() == integers
+    np.testing.assert_allclose(back, [-1, 0, 0.6, 1], atol=0.008)

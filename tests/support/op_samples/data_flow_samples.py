@@ -91,6 +91,10 @@ TESTED_ELSEWHERE |= dict.fromkeys(
 )
 
 TESTED_ELSEWHERE |= dict.fromkeys(
+    ["StatsAggregatorHandle", "StatsAggregatorSummary"], "statistics of datasets: test_data_experimental.py"
+)
+
+TESTED_ELSEWHERE |= dict.fromkeys(
     [
         "SummaryWriter",
         "CreateSummaryFileWriter",

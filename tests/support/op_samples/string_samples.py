@@ -552,7 +552,9 @@ ERRORS = [
     OpError("StringNGrams", lambda x: string_split_ops.ngrams(x, 2), [text(b"a")], "rank of at least 1"),
     OpError("StringNGrams", lambda x: string_split_ops.ngrams(x, 0), [strings(b"a")], "positive"),
     OpError("StringNGrams", lambda x: string_split_ops.ngrams(x, 2, padding_width=1), [strings(b"a")], "padding_width"),
-    OpError("StringFormat", lambda x: string_ops.string_format("{}{}", x), [text(b"a")], "2 placeholders"),
+    OpError(
+        "StringFormat", lambda x: string_ops.string_format("{}{}", x), [text(b"a")], r"2 placeholder.s. in template"
+    ),
     *[
         OpError(
             "UnsortedSegmentJoin",

@@ -535,6 +535,12 @@ def test_constants_stand_in_the_namespace_too():
     assert saved.MAIN_OP_KEY == saved.constants.MAIN_OP_KEY == "saved_model_main_op"
     assert saved.PREDICT_METHOD_NAME == saved.signature_constants.PREDICT_METHOD_NAME
     assert saved.Builder is saved.builder.SavedModelBuilder
+    assert (saved.TRAINING, saved.GPU, saved.TPU) == ("train", "gpu", "tpu")
+    assert (saved.ASSETS_DIRECTORY, saved.VARIABLES_DIRECTORY, saved.VARIABLES_FILENAME) == (
+        "assets", "variables", "variables",
+    )  # fmt: skip
+    assert (saved.SAVED_MODEL_FILENAME_PB, saved.SAVED_MODEL_FILENAME_PBTXT) == ("saved_model.pb", "saved_model.pbtxt")
+    assert saved.PREDICT_METHOD_NAME == "tensorflow/serving/predict"
 
 
 def test_signatures_that_a_server_can_call_are_valid():

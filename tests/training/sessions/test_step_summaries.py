@@ -116,3 +116,12 @@ def test_names_of_2_0(tmp_path):
     assert [value.tag for value in values] == ["a", "c", "d", "e/image/0", "f/audio/0"]
     assert values[0].metadata.plugin_data.plugin_name == "scalars"
     assert tf.make_ndarray(values[1].tensor).tolist() == [1, 1]
+
+
+def test_names_of_tf_summary():
+    """As in TensorFlow 1.15: a writer is needed, and `tf.summary` has the functions too."""
+    assert tf.summary.initialize is summary.initialize and tf.summary.all_v2_summary_ops() == []
+    with tf.Session(), pytest.raises(RuntimeError, match=r"No default tf\.contrib\.summary"):
+        tf.summary.initialize()
+    with tf.Session(), summary.create_file_writer(None).as_default(), pytest.raises(RuntimeError, match="No default"):
+        tf.summary.initialize()

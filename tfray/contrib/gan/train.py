@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tfray.config import ConfigProto
 from tfray.contrib.gan import losses as gan_losses
 from tfray.contrib.gan.namedtuples import (
     ACGANModel,
@@ -28,6 +27,7 @@ from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks.check_ops import assert_greater_equal
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
+from tfray.options import ConfigProto
 from tfray.training.sessions import learning, train_loop
 from tfray.training.sessions.scaffold import Scaffold
 from tfray.training.sessions.session_run_hook import SessionRunContext, SessionRunHook

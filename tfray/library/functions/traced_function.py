@@ -34,6 +34,21 @@ from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.arrays.tuple_ops import identity_n
 
+_runs_python = False
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Say whether functions of `tf.function` are called as plain Python from now on, each time, to look into them.
+
+    Their operations then stand in the graph of the caller.
+
+    Args:
+        run_eagerly: Whether.
+    """
+    global _runs_python
+    _runs_python = bool(run_eagerly)
+
+
 _VARIABLES = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES)
 
 
@@ -237,6 +252,8 @@ class Function:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call it: the results, in the structure in which the function returns them."""
+        if _runs_python:
+            return self.python_function(*args, **kwargs)
         concrete, tensors = self._for(args, kwargs)
         return concrete._call(tensors)
 

@@ -12,6 +12,7 @@ from tfray.framework import dtypes, nest
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import OpDef
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import as_shape
 from tfray.framework.type_aliases import Structure as Nested
@@ -33,6 +34,8 @@ from tfray.library.input.dataset_options import (
     MapVectorizationOptions,
     OptimizationOptions,
     Options,
+    StatsAggregator,
+    StatsOptions,
     ThreadingOptions,
 )
 from tfray.library.input.dataset_structure import carriers_in_attrs, unwrapped
@@ -238,9 +241,16 @@ def Counter(start: int = 0, step: int = 1, dtype: DTypeLike = dtypes.int64) -> D
     return numbers if wanted is dtypes.int64 else numbers.map(lambda number: cast(number, wanted))
 
 
-def RandomDataset(seed: int | None = None) -> Dataset:
-    """int64 scalars without end, each uniform from 0 to 2**32 - 1; with a seed the same ones in every walk."""
-    return Counter().map(lambda _: random_ops.random_uniform([], 0, 1 << 32, dtypes.int64, seed))
+class RandomDataset(Dataset):
+    """int64 scalars without end, each uniform from 0 to 2**32 - 1; with a seed the same ones in every walk.
+
+    Args:
+        seed: The seed; None to draw one.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        drawn = Counter().map(lambda _: random_ops.random_uniform([], 0, 1 << 32, dtypes.int64, seed))
+        super().__init__(drawn._variant_tensor, drawn._kinds, drawn.output_shapes)
 
 
 def enumerate_dataset(start: int = 0) -> Transformation:
@@ -259,6 +269,46 @@ def unique() -> Transformation:
         if dataset._types not in ([dtypes.int32], [dtypes.int64], [dtypes.string]):
             raise TypeError(f"unique takes int32, int64 or string elements, not {dataset!r}")
         return dataset._like(dataset_ops.DISTINCT)
+
+    return apply
+
+
+# -- statistics ------------------------------------------------------------------------------------------
+
+
+def latency_stats(tag: TensorLike) -> Transformation:
+    """For `Dataset.apply`: tell how long each element takes until it is there, in microseconds.
+
+    `StatsOptions` say to whom. Without any nothing is told.
+
+    Args:
+        tag: Name of the histogram, a string scalar.
+
+    Raises:
+        ValueError: When it is applied: `tag` is no scalar.
+    """
+    return _told(dataset_ops.LATENCY_STATS, tag)
+
+
+def bytes_produced_stats(tag: TensorLike) -> Transformation:
+    """For `Dataset.apply`: tell how many bytes each element has; a string has its length and 8.
+
+    `StatsOptions` say to whom. Without any nothing is told.
+
+    Args:
+        tag: Name of the histogram, a string scalar.
+
+    Raises:
+        ValueError: When it is applied: `tag` is no scalar.
+    """
+    return _told(dataset_ops.BYTES_PRODUCED_STATS, tag)
+
+
+def _told(definition: OpDef, tag: TensorLike) -> Transformation:
+    def apply(dataset: Dataset) -> Dataset:
+        name = convert_to_tensor(tag, dtypes.string)
+        name.shape.assert_has_rank(0)
+        return dataset._like(definition, name)
 
     return apply
 
@@ -525,13 +575,14 @@ def parse_example_dataset(features: dict[str, Any], num_parallel_calls: TensorLi
 __all__ = [
     "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy", "Counter", "CsvDataset",
     "DatasetStructure", "DistributeOptions", "MapVectorizationOptions", "OptimizationOptions", "Optional",
-    "OptionalStructure", "Options", "RandomDataset", "Reducer", "SparseTensorStructure", "SqlDataset", "Structure",
-    "TFRecordWriter", "TensorArrayStructure", "TensorStructure", "ThreadingOptions", "bucket_by_sequence_length",
-    "cardinality", "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset",
-    "from_variant", "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer",
-    "group_by_window", "ignore_errors", "make_batched_features_dataset", "make_csv_dataset",
-    "make_saveable_from_iterator", "map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave",
-    "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
-    "shuffle_and_repeat", "take_while", "to_variant", "unbatch", "unique",
+    "OptionalStructure", "Options", "RandomDataset", "Reducer", "SparseTensorStructure", "SqlDataset",
+    "StatsAggregator", "StatsOptions", "Structure", "TFRecordWriter", "TensorArrayStructure", "TensorStructure",
+    "ThreadingOptions", "bucket_by_sequence_length", "bytes_produced_stats", "cardinality", "choose_from_datasets",
+    "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset", "from_variant", "get_next_as_optional",
+    "get_single_element", "get_structure", "group_by_reducer", "group_by_window", "ignore_errors", "latency_stats",
+    "make_batched_features_dataset", "make_csv_dataset", "make_saveable_from_iterator", "map_and_batch",
+    "map_and_batch_with_legacy_function", "parallel_interleave", "parse_example_dataset", "prefetch_to_device",
+    "rejection_resample", "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while", "to_variant",
+    "unbatch", "unique",
 ]
 # fmt: on

@@ -1,14 +1,24 @@
-"""Options of datasets. They say how TensorFlow is to run a pipeline; none changes the elements, here or there."""
+"""Options of datasets. They say how TensorFlow is to run a pipeline; none changes the elements, here or there.
+
+Those of `StatsOptions` have an effect here too.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
+
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.ops.dataflow import dataset_ops
+from tfray.ops.dataflow.dataset_statistics_ops import stats_aggregator_handle, stats_aggregator_summary
 
 
 class _OptionsBase:
     """A set of named values. Names are TensorFlow's; any other is an AttributeError."""
 
     _types: ClassVar[dict[str, Any]] = {}
+    _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init__(self) -> None:
         object.__setattr__(self, "_given", {})
@@ -19,7 +29,7 @@ class _OptionsBase:
         kind = self._types[name]
         if name not in self._given and issubclass(kind, _OptionsBase):
             self._given[name] = kind()
-        return self._given.get(name)
+        return self._given.get(name, self._defaults.get(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._types:
@@ -94,8 +104,49 @@ class DistributeOptions(_OptionsBase):
     _types: ClassVar[dict[str, Any]] = {"auto_shard": bool, "auto_shard_policy": object, "num_devices": int}
 
 
+class StatsAggregator:
+    """Numbers about datasets, which their iterators add while steps take elements.
+
+    aggregator = tf.data.experimental.StatsAggregator()
+    options = tf.data.Options()
+    options.experimental_stats.aggregator = aggregator
+    dataset = dataset.apply(tf.data.experimental.latency_stats("latency")).with_options(options)
+    iterator = dataset.make_initializable_iterator()
+    tf.add_to_collection(tf.GraphKeys.SUMMARIES, aggregator.get_summary())
+    """
+
+    def __init__(self) -> None:
+        self._resource = stats_aggregator_handle()
+
+    def get_summary(self) -> Tensor:
+        """The numbers so far.
+
+        Returns:
+            A serialised `tf.Summary` with a histogram for each name, a string scalar.
+        """
+        return stats_aggregator_summary(self._resource)
+
+
+class StatsOptions(_OptionsBase):
+    """Where a dataset tells numbers about itself: those of `latency_stats` and `bytes_produced_stats` in it.
+
+    Attributes:
+        aggregator: A `StatsAggregator`; None for none.
+        prefix: Stands before the names, with ``::`` after it, unless it is empty.
+        counter_prefix: Accepted for TensorFlow 1's sake, as `latency_all_edges`: only what a program asks for is told.
+    """
+
+    _types: ClassVar[dict[str, Any]] = {
+        "aggregator": StatsAggregator,
+        "counter_prefix": str,
+        "latency_all_edges": bool,
+        "prefix": str,
+    }
+    _defaults: ClassVar[dict[str, Any]] = {"counter_prefix": "", "prefix": ""}
+
+
 class Options(_OptionsBase):
-    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements.
+    """Options of a dataset, most of them accepted for TensorFlow 1's sake: none changes the elements.
 
     So ``experimental_slack`` needs no `Dataset.prefetch` at the end, as it does in TensorFlow.
     """
@@ -106,7 +157,25 @@ class Options(_OptionsBase):
         "experimental_external_state_policy": object,
         "experimental_optimization": OptimizationOptions,
         "experimental_slack": bool,
-        "experimental_stats": object,
+        "experimental_stats": StatsOptions,
         "experimental_stateful_whitelist": object,
         "experimental_threading": ThreadingOptions,
     }
+
+
+def watched(dataset: Tensor, options: Options) -> Tensor:
+    """A dataset that tells numbers about itself where `options` want them.
+
+    Args:
+        dataset: Variant scalar.
+        options: The options.
+
+    Returns:
+        A variant scalar; `dataset` itself when there is no aggregator.
+    """
+    stats = options.experimental_stats
+    if stats.aggregator is None:
+        return dataset
+    inputs = stats.aggregator._resource, convert_to_tensor(stats.prefix, dtypes.string)
+    result: Tensor = add_op(dataset_ops.SET_STATS_AGGREGATOR, dataset, *inputs)
+    return result

@@ -28,7 +28,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward
 from tfray.framework.type_aliases import Sizes, Structure, TensorLike
 from tfray.library.input.dataset_iterators import Iterator
-from tfray.library.input.dataset_options import Options
+from tfray.library.input.dataset_options import Options, watched
 from tfray.library.input.dataset_structure import (
     Kind,
     SparseKind,
@@ -502,7 +502,7 @@ class Dataset:
         """The same elements, with options; see `Options`. Raises `ValueError` where one has another value already."""
         if not isinstance(options, Options):
             raise TypeError(f"with_options takes tf.data.Options, not {options!r}")
-        result = Dataset(self._variant_tensor, self._kinds, self.output_shapes, [self])
+        result = Dataset(watched(self._variant_tensor, options), self._kinds, self.output_shapes, [self])
         result._options = result._options.merge(options)
         return result
 

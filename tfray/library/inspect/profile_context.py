@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from tfray.config import RunOptions
 from tfray.formats import files
 from tfray.formats.files import PathLike, as_path
 from tfray.formats.step_stats import RunMetadata
 from tfray.library.inspect.profiler import ProfileNode, ProfileOptionBuilder, Profiler
+from tfray.options import RunOptions
 from tfray.session import Session
 
 __all__ = ["ProfileContext"]

@@ -1,6 +1,5 @@
 """``tf.debugging``: assertions and checks that are part of a graph. To look at the tensors of a step use `tf.debug`."""
 
-from tfray.config import get_log_device_placement, set_log_device_placement
 from tfray.ops.checks.check_ops import (
     assert_equal,
     assert_greater,
@@ -30,6 +29,7 @@ from tfray.ops.checks.check_ops import (
 from tfray.ops.checks.print_assert_ops import Assert, check_numerics
 from tfray.ops.checks.print_assert_ops import verify_tensor_all_finite as assert_all_finite
 from tfray.ops.math.comparison_ops import is_finite, is_inf, is_nan
+from tfray.options import get_log_device_placement, set_log_device_placement
 
 # fmt: off
 __all__ = [

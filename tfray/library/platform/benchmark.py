@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfray.config import ConfigProto, GraphOptions, OptimizerOptions, RunOptions
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Operation, Tensor
 from tfray.library.platform import logging
+from tfray.options import ConfigProto, GraphOptions, OptimizerOptions, RunOptions
 from tfray.session import Session
 
 

@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 from absl.testing import absltest
 
-from tfray.config import ConfigProto
 from tfray.errors import OpError
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework.default_stack import default_graphs
@@ -26,6 +25,7 @@ from tfray.framework.op_def import Array
 from tfray.framework.random_seed import set_random_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.options import ConfigProto
 from tfray.session import Session
 
 _SEED: Final = 87654321

@@ -18,7 +18,6 @@ import numpy as np
 
 from tfray.actors.clusters.ray_runtime import connect
 from tfray.actors.clusters.server import Server
-from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph, get_default_session
@@ -29,6 +28,7 @@ from tfray.library.platform.benchmark import Benchmark, benchmark_config, run_be
 from tfray.library.platform.test_case import TestCase, assert_equal_graph_def
 from tfray.once import once
 from tfray.ops.arrays.source_ops import placeholder
+from tfray.options import ConfigProto
 from tfray.runtime.device import gpu_count
 from tfray.session import Session
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfray.config import ConfigProto, GPUOptions
 from tfray.errors import InvalidArgumentError
 from tfray.estimator.run_config import USE_DEFAULT, environment_of_task
 from tfray.estimator.run_config import RunConfig as EstimatorConfig
 from tfray.formats.cluster_spec import ClusterSpec
+from tfray.options import ConfigProto, GPUOptions
 
 _CHANGEABLE: Final = (
     "tf_random_seed",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tfray.config import ConfigProto
 from tfray.formats.files import PathLike
 from tfray.framework import dtypes
 from tfray.framework.graph import get_default_graph
@@ -17,6 +16,7 @@ from tfray.library.platform import logging
 from tfray.library.variables.initializers import Zeros
 from tfray.library.variables.variable_scope import get_variable
 from tfray.ops.state.state_ops import assign_add
+from tfray.options import ConfigProto
 from tfray.training.checkpoints.checkpoint_management import checkpoints_iterator
 from tfray.training.sessions.hooks import FinalOpsHook
 from tfray.training.sessions.monitored_session import ChiefSessionCreator, MonitoredSession

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tfray.config import RunOptions
 from tfray.errors import AbortedError, UnavailableError
 from tfray.formats.step_stats import RunMetadata
 from tfray.library.platform import logging
+from tfray.options import RunOptions
 from tfray.session import Session
 from tfray.training.sessions.session_run_hook import (
     SessionRunArgs,

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.events import SessionLog
@@ -18,6 +17,7 @@ from tfray.library.inspect.event_writer import FileWriter, FileWriterCache
 from tfray.library.inspect.timeline import Timeline
 from tfray.library.platform import logging
 from tfray.library.platform.graph_files import write_graph
+from tfray.options import RunOptions
 from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, FailureRecord
 from tfray.training.checkpoints.folder_lock import SharedLock
 from tfray.training.sessions.hooks import SecondOrStepTimer, require_global_step

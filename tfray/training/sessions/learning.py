@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from tfray.config import ConfigProto, RunOptions
 from tfray.errors import AbortedError, InvalidArgumentError, OutOfRangeError
 from tfray.formats import files
 from tfray.formats.step_stats import RunMetadata
@@ -23,6 +22,7 @@ from tfray.library.variables.variables import trainable_variables
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.checks import print_assert_ops
 from tfray.ops.math import comparison_ops, math_ops
+from tfray.options import ConfigProto, RunOptions
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.optimizers.optimizer import Optimizer
 from tfray.training.sessions.optimize_loss import times

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Final
 
-from tfray.config import ConfigProto, RunOptions
 from tfray.errors import OutOfRangeError
 from tfray.formats.files import given_path
 from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library.platform import logging
+from tfray.options import ConfigProto, RunOptions
 from tfray.session import Session
 from tfray.training.sessions.hooked_session import RECOVERABLE, HookedSession, StepContext
 from tfray.training.sessions.hooks import StepCounterHook

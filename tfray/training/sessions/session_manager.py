@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.config import ConfigProto, RunOptions
 from tfray.errors import (
     AbortedError,
     DataLossError,
@@ -22,6 +21,7 @@ from tfray.formats.files import as_path
 from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library.platform import logging
+from tfray.options import ConfigProto, RunOptions
 from tfray.session import Session
 from tfray.training.checkpoints.checkpoint_management import checkpoint_exists, is_in, named_state, series_in
 

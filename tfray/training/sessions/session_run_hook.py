@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
-from tfray.config import RunOptions
+from tfray.options import RunOptions
 
 
 class SessionRunArgs(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from tfray.config import ConfigProto
 from tfray.formats.files import PathLike
 from tfray.framework.type_aliases import Structure
 from tfray.library.inspect import summaries
+from tfray.options import ConfigProto
 from tfray.training.checkpoints.checkpoint_management import checkpoints_iterator, wait_for_new_checkpoint
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.sessions import evaluation

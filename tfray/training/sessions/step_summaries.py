@@ -142,19 +142,19 @@ def initialize(graph: Graph | GraphDef | None = None, session: Any = None) -> No
         session: The session; the default one when None.
 
     Raises:
+        RuntimeError: There is no default writer, or it writes nothing.
         ValueError: There is no session.
     """
-    if _state.writer is None:
-        return
+    handle = _handle()
+    if handle is None:
+        raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
     session = session or get_default_session()
     if session is None:
         raise ValueError("Argument `session must be passed if no default session exists")
     session.run(summary_writer_initializer_op())
     if graph is not None:
         drawn = graph.as_graph_def(add_shapes=True) if isinstance(graph, Graph) else graph
-        handle = _handle()
-        if handle is not None:
-            session.run(summary_writer_ops.write_graph_summary(handle, 0, drawn.SerializeToString()))
+        session.run(summary_writer_ops.write_graph_summary(handle, 0, drawn.SerializeToString()))
 
 
 # -- when to record --------------------------------------------------------------------------------------

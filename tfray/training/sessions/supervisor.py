@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any, ClassVar, Final
 
-from tfray.config import ConfigProto, RunOptions
 from tfray.errors import CancelledError
 from tfray.formats import files
 from tfray.formats.events import SessionLog, Summary
@@ -24,6 +23,7 @@ from tfray.library.variables.variables import (
     global_variables_initializer,
     report_uninitialized_variables,
 )
+from tfray.options import ConfigProto, RunOptions
 from tfray.session import Session
 from tfray.training.checkpoints.folder_lock import SharedLock
 from tfray.training.checkpoints.saver import Saver

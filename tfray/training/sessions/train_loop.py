@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tfray.config import ConfigProto
 from tfray.errors import AbortedError
+from tfray.options import ConfigProto
 from tfray.training.sessions.monitored_session import MonitoredTrainingSession
 from tfray.training.sessions.scaffold import Scaffold
 from tfray.training.sessions.session_run_hook import SessionRunHook

@@ -20,9 +20,9 @@ from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEven
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
 from tfray.actors.replicas.ring_driver import RingDriver
 from tfray.actors.replicas.step_in_flight import StepReport
-from tfray.config import ConfigProto
 from tfray.errors import DataLossError, UnavailableError
 from tfray.library.platform import logging
+from tfray.options import ConfigProto
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep, compile_replica_step
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session

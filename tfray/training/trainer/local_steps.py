@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Tensor
+from tfray.options import RunOptions
 from tfray.placement.contributions import ReplicaOptions
 from tfray.session import Session
 from tfray.training.input.inputs import Batch

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfray.actors.clusters.ray_runtime import import_ray
-from tfray.config import ConfigProto
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.framework.arguments import Positive, checked
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.partitioned_variables import Partitioner, balancing_partitioner
+from tfray.options import ConfigProto
 from tfray.session import Session
 from tfray.training.input.dataset_shard import DatasetShard, WholeDataset
 from tfray.training.input.inputs import Batch, InputContext, InputFunction, open_input

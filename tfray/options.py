@@ -6,6 +6,7 @@ meaning, and warns once of each field that has no effect in tfray. Fields of tfr
 
 from __future__ import annotations
 
+import functools
 import sys
 import traceback
 import warnings
@@ -420,6 +421,22 @@ _WITHOUT_EFFECT: Final = frozenset(
     }.items()
     for name in names.split()
 )
+
+
+@functools.cache
+def default_config() -> ConfigProto:
+    """The options of the sessions that are given none. `tf.config` changes them, for sessions that begin later."""
+    return ConfigProto()
+
+
+def session_config(config: ConfigProto | None) -> ConfigProto:
+    """A copy of the options that a session is given; of `default_config`, which is looked at first, when None."""
+    if config is None:
+        config = default_config()
+        _look(config)
+    copy = ConfigProto()
+    copy.CopyFrom(config)
+    return copy
 
 
 _logs_device_placement = False
