@@ -586,6 +586,22 @@ def test_integers_that_are_computed_of_numbers_have_no_gradient(call):
         tf.gradients(tf.unique(x)[0], x)
 
 
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        (0, [[4, 0, 6], [1, 2, 3]]),
+        (-1, [[6, 3, 2], [0, 24, 0]]),
+        ([0, 1], [[0, 0, 0], [0, 144, 0]]),
+        ([], np.ones([2, 3])),
+    ],
+)
+def test_axes_of_a_product_of_which_not_even_the_rank_is_known(axis, expected):
+    x, fed = tf.constant([[1.0, 2, 3], [4, 0, 6]]), tf.placeholder(tf.int32)
+    (d_x,) = tf.gradients(tf.reduce_prod(x, fed), x)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(d_x, {fed: axis}), expected)
+
+
 def test_complex_targets_need_their_gradients():
     z = constant(1 + 2j)
     with pytest.raises(TypeError, match="grad_ys"):
