@@ -1,9 +1,11 @@
 #!/usr/bin/env python
-"""Write ``tests/golden/values.npz``: what TensorFlow computes for the calls in ``tests/support/cases/golden_cases.py``.
+"""Write ``tests/golden/values.npz`` and ``tests/golden/empty.npz``: what TensorFlow computes for calls.
 
-Run it with an interpreter that has TensorFlow; tfray itself is not needed:
+They are those in ``tests/support/cases/golden_cases.py``, and with tensors without elements those in
+``tests/support/cases/empty_cases.py``. Run it with an interpreter that has TensorFlow; tfray itself is not needed. It
+writes the files that it is told, all of them by default:
 
-    /path/to/python scripts/golden.py
+    /path/to/python scripts/golden.py [values] [empty]
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ import tensorflow.compat.v1 as tf
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.support.cases.empty_cases import EMPTY_CASES  # noqa: E402
 from tests.support.cases.golden_cases import CASES, Case  # noqa: E402
+
+FILES = {"values": CASES, "empty": EMPTY_CASES}
 
 
 def evaluate(case: Case) -> list[np.ndarray]:
@@ -42,11 +47,10 @@ def evaluate(case: Case) -> list[np.ndarray]:
         return session.run(fetches, feeds)
 
 
-def main() -> None:
-    """Write the file."""
-    tf.disable_eager_execution()
+def write(name: str, cases: list[Case]) -> None:
+    """Write one file, with the results of its calls; none if a call fails."""
     values, failures = {}, 0
-    for case in CASES:
+    for case in cases:
         try:
             results = evaluate(case)
         except (AttributeError, TypeError, ValueError, LookupError, tf.errors.OpError) as error:
@@ -56,11 +60,18 @@ def main() -> None:
         for index, value in enumerate(results):
             values[f"{case.name}/{index}"] = np.asarray(value)
     if failures:
-        sys.exit(f"{failures} calls failed; nothing was written")
-    path = ROOT / "tests" / "golden" / "values.npz"
+        sys.exit(f"{failures} calls failed; {name}.npz was not written")
+    path = ROOT / "tests" / "golden" / f"{name}.npz"
     path.parent.mkdir(exist_ok=True)
     np.savez_compressed(path, **values)
-    print(f"{len(CASES)} calls, {len(values)} arrays, {path.stat().st_size} bytes in {path}")
+    print(f"{len(cases)} calls, {len(values)} arrays, {path.stat().st_size} bytes in {path}")
+
+
+def main() -> None:
+    """Write the files."""
+    tf.disable_eager_execution()
+    for name in sys.argv[1:] or FILES:
+        write(name, FILES[name])
 
 
 if __name__ == "__main__":

@@ -562,6 +562,46 @@ def test_nothing_flows_through_integers():
     assert d_x.dtype is dtypes.int32 and interpret([d_x])[0] == 1
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tf.argmax(x, 0),
+        lambda x: tf.one_hot(tf.argmin(x, 0), 2),
+        lambda x: x > 1.0,  # TensorFlow 1.15 raises a TypeError for flags, 2.21 gives None
+        lambda x: tf.count_nonzero(x),
+        tf.shape,
+        tf.size,
+        tf.rank,
+        tf.where,
+    ],
+)
+def test_integers_that_are_computed_of_numbers_have_no_gradient(call):
+    """As in TensorFlow, which raises a `LookupError` only where numbers come out of an operation without a gradient."""
+    x = tf.placeholder(tf.float32)
+    assert tf.gradients(call(x), x) == [None]
+    (d_x,) = tf.gradients([x * x, call(x)], x)
+    with tf.Session() as session:
+        assert session.run(d_x, {x: [1.0, 3.0]}).tolist() == [2, 6]
+    with pytest.raises(LookupError, match="No gradient defined"):
+        tf.gradients(tf.unique(x)[0], x)
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        (0, [[4, 0, 6], [1, 2, 3]]),
+        (-1, [[6, 3, 2], [0, 24, 0]]),
+        ([0, 1], [[0, 0, 0], [0, 144, 0]]),
+        ([], np.ones([2, 3])),
+    ],
+)
+def test_axes_of_a_product_of_which_not_even_the_rank_is_known(axis, expected):
+    x, fed = tf.constant([[1.0, 2, 3], [4, 0, 6]]), tf.placeholder(tf.int32)
+    (d_x,) = tf.gradients(tf.reduce_prod(x, fed), x)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(d_x, {fed: axis}), expected)
+
+
 def test_complex_targets_need_their_gradients():
     z = constant(1 + 2j)
     with pytest.raises(TypeError, match="grad_ys"):

@@ -135,6 +135,8 @@ def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
     if op.type in GRADIENTS:
         return _region_gradient, True
     if op.op_def.gradient is None:
+        if not any(map(carries_gradient, op.outputs)):  # integers or flags: `tf.argmax`, a comparison
+            return None, False
         raise _no_gradient_error(op, "")
     return op.op_def.gradient, True
 

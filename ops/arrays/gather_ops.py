@@ -59,7 +59,7 @@ def first_outside(indices: Array, size: int, what: str = "indices") -> str | Non
         if min(few) >= 0 and max(few) < size:
             return None
     # Read as unsigned, a negative index is larger than any size: one comparison finds both kinds of error.
-    if np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
+    if not indices.size or np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
         return None
     place = tuple(np.argwhere((indices < 0) | (indices >= size))[0].tolist())
     where = f"[{','.join(map(str, place))}]" if place else ""

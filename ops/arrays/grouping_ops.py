@@ -56,6 +56,9 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
             these; None is left out.
         name: Name of the operation.
 
+    Raises:
+        TypeError: One is something else.
+
     Examples:
         >>> a, b = tf.Variable(0), tf.Variable(0)
         >>> session.run(tf.global_variables_initializer())
@@ -90,6 +93,8 @@ def _operations(inputs: Iterable[Any]) -> list[Operation]:
             found.extend(_operations(item.values()))
         elif isinstance(item, IndexedSlices):
             found.extend([item.values.op, item.indices.op])
+        elif isinstance(item, (str, bytes)):
+            raise TypeError(f"Expected tf.group() expected Tensor arguments not {item!r} with type {type(item)}")
         elif item is not None:
             element = get_default_graph().as_graph_element(item)
             found.append(element.op if isinstance(element, Tensor) else element)

@@ -32,6 +32,7 @@ def constant(
         value: A number, string, array, or nested lists of them.
         dtype: Dtype of the result; by default ``float32`` or ``int32`` for Python numbers, an array's own.
         shape: Shape of the result. A shorter `value` is continued with its last element, one of no elements with zeros.
+            In one without elements Python values are not looked at: without `dtype` it is ``float32``.
         name: Name of the operation.
         verify_shape: Refuse a `value` of another shape than `shape`.
 
@@ -50,16 +51,25 @@ def constant(
                [0.5, 0.5]], dtype=float32)
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    sizes = None if shape is None else _known_sizes(shape)
+    if sizes is not None and 0 in sizes and not isinstance(value, (np.ndarray, np.generic)):
+        value = np.empty(sizes, (wanted or dtypes.float32).numpy)
     array = make_array(value, wanted)
-    if isinstance(shape, Tensor):
-        raise ArgumentError(f"constant: shape is {shape!r}, which is not known before a step: use tf.fill")
-    if shape is not None:
-        array = _fill_to_shape(array, TensorShape(shape), verify_shape)
+    if sizes is not None:
+        array = _fill_to_shape(array, sizes, verify_shape)
     return constant_tensor(array, name, quantized_type(value, wanted))
 
 
-def _fill_to_shape(array: Array, shape: TensorShape, verify_shape: bool) -> np.ndarray[Any, Any]:
-    sizes = tuple(int(size) for size in shape.as_list() if size is not None)
+def _known_sizes(shape: ShapeLike) -> tuple[int, ...]:
+    if isinstance(shape, Tensor):
+        raise ArgumentError(f"constant: shape is {shape!r}, which is not known before a step: use tf.fill")
+    known = TensorShape(shape)
+    if not known.is_fully_defined():
+        raise ArgumentError(f"constant: shape is {known}, and a constant has known sizes")
+    return tuple(size for size in known.as_list() if size is not None)
+
+
+def _fill_to_shape(array: Array, sizes: tuple[int, ...], verify_shape: bool) -> np.ndarray[Any, Any]:
     count = int(np.prod(sizes, dtype=np.int64))
     if verify_shape and array.shape != sizes:
         raise ArgumentError(f"constant: the value has shape {array.shape}, expected {sizes}")

@@ -256,6 +256,9 @@ def _matrix_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array
     if xp is not np and matrix.shape[:-2] != rhs.shape[:-2]:  # CuPy broadcasts no batches
         batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
         matrix, rhs = (xp.broadcast_to(array, batch + array.shape[-2:]) for array in (matrix, rhs))
+    if not rhs.size:  # nothing is asked for, so that singular matrices do no harm
+        batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+        return xp.zeros(batch + rhs.shape[-2:], rhs.dtype)
     return xp.linalg.solve(matrix, rhs)
 
 

@@ -541,11 +541,12 @@ def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     # Multiply the other elements, instead of dividing the product by each: that is right for zeros too.
     if op.inputs[1].op.op_def is REVERSED_AXES:
         others = reshape_like(_others(reshape(op.inputs[0], [-1]), [0]), op.inputs[0])
-    elif (axes := _single_axes(op)) is not None:
-        others = _others(op.inputs[0], axes)
+    elif (single := _single_axes(op)) is not None:
+        others = _others(op.inputs[0], single)
     else:
         factors, axis = op.inputs
-        group = grouped(factors, from_front(axis, factors), chosen_first=True)
+        axes = reshape(axis, [-1])  # where the rank is not known, it may be a scalar
+        group = grouped(factors, from_front(axes, factors), chosen_first=True)
         others = transpose(reshape(_others(group.matrix, [0]), group.sizes), invert_permutation(group.order))
     return [multiply(_expand_like_input(op, d_output), conj(others)), None]
 

@@ -112,6 +112,7 @@ def test_what_does_not_convert(value, dtype, message):
         (1j, tf.float64),
         (1, tf.bool),
         ([1.5], tf.int64),
+        ([1, [2]], None),
         (2**70, None),
     ],
 )
@@ -223,6 +224,12 @@ def test_lists_with_tensors_are_packed():
     assert packed.shape == [2, 2] and packed.dtype is tf.float32
     with tf.Session() as session:
         assert session.run(packed, {x: 5}).tolist() == [[5, 2], [3, 5]]
+
+
+@pytest.mark.parametrize("shape", [[None], [2, None], tf.TensorShape(None)])
+def test_a_constant_has_known_sizes(shape):
+    with pytest.raises(TypeError, match="known sizes"):
+        tf.constant(1, shape=shape)
 
 
 def test_a_constant_keeps_its_value():

@@ -218,6 +218,27 @@ def test_shapes_read_like_sequences_of_dimensions():
     assert str(tf.TensorShape([4])) == "(4,)"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [  # as in TensorFlow 1.15
+        (tf.TensorShape([1, 2]), [3, None], [1, 2, 3, None]),
+        (tf.TensorShape([1, 2]), (3,), [1, 2, 3]),
+        ([2], tf.TensorShape([1]), [2, 1]),
+        ((2,), tf.TensorShape([1]), [2, 1]),
+        (tf.TensorShape([1]), tf.TensorShape([None]), [1, None]),
+        (tf.TensorShape([1]), tf.Dimension(3), [1, 3]),
+    ],
+    ids=repr,
+)
+def test_shapes_are_joined_with_lists(first, second, expected):
+    joined = first + second
+    assert isinstance(joined, tf.TensorShape) and joined.as_list() == expected
+
+
+def test_nothing_is_known_of_a_shape_that_is_joined_with_an_unknown_one():
+    assert (tf.TensorShape([1]) + tf.TensorShape(None)).ndims is None
+
+
 def test_an_unknown_rank_says_so():
     unknown = tf.TensorShape(None)
     assert unknown.dims is None

@@ -9,15 +9,19 @@ import pytest
 
 import tfray as tf
 from tests.support import GOLDEN
+from tests.support.cases.empty_cases import EMPTY_CASES
 from tests.support.cases.golden_cases import CASES
 
-RECORDED = GOLDEN / "values.npz"
+RECORDED = ["values.npz", "empty.npz"]
 
 
 @pytest.fixture(scope="module")
 def recorded():
-    with np.load(RECORDED, allow_pickle=False) as file:
-        return dict(file)
+    values = {}
+    for name in RECORDED:
+        with np.load(GOLDEN / name, allow_pickle=False) as file:
+            values.update(file)
+    return values
 
 
 def evaluate(case):
@@ -37,7 +41,7 @@ def evaluate(case):
         return session.run(fetches, dict(zip(tensors, arrays, strict=True)))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *EMPTY_CASES], ids=lambda case: case.name)
 def test_as_tensorflow(case, recorded):
     found = evaluate(case)
     expected = [recorded[f"{case.name}/{index}"] for index in range(len(found))]
@@ -49,4 +53,4 @@ def test_as_tensorflow(case, recorded):
 
 
 def test_names_are_unique():
-    assert max(Counter(case.name for case in CASES).values()) == 1
+    assert max(Counter(case.name for case in [*CASES, *EMPTY_CASES]).values()) == 1

@@ -185,7 +185,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
 
     Raises:
         InvalidArgumentError: The value is None or ragged, has no tfray dtype, or does not fit `dtype`. An
-            `ArgumentError`, which is a `TypeError` too, where it is of another kind than `dtype`.
+            `ArgumentError`, which is a `TypeError` too, where it is ragged or of another kind than `dtype`.
     """
     if value is None:
         raise InvalidArgumentError("cannot make a tensor of None")
@@ -206,8 +206,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         if array.dtype.kind == "O" and array.size:
             array = _demote_objects(array, dtype)
     except (ValueError, TypeError) as error:
-        kind = ArgumentError if isinstance(error, TypeError) else InvalidArgumentError
-        raise kind(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+        raise ArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
     try:
         natural = as_dtype(array.dtype)
     except TypeError as error:

@@ -128,6 +128,7 @@ def test_numbers_that_are_not_whole_may_be_impossible():
         (lambda: D.Poisson(-A, validate_args=True).rate, "> 0"),
         (lambda: D.Geometric(probs=P * 0, validate_args=True).probs, "> 0"),
         (lambda: D.Geometric(probs=P, validate_args=True).prob(-A), "non-negative"),
+        (lambda: D.Geometric(probs=P, validate_args=True).cdf(0.5 + LOC * 0), "fractional"),
         (lambda: D.Binomial(N, probs=P, validate_args=True).prob(N + 1), "less than or equal to n"),
         (lambda: D.NegativeBinomial(-N, probs=P, validate_args=True).total_count, "> 0"),
         (lambda: D.HalfNormal(-A, validate_args=True).scale, "> 0"),

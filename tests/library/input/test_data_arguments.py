@@ -114,6 +114,7 @@ def test_what_elements_are():
         (lambda d: Dataset.from_tensors([1]).padded_batch(1, [4], padding_values=1.5), TypeError),
         (lambda d: Dataset.from_tensors([1]).padded_batch(1, [4], padding_values=[1]), ValueError),
         (lambda d: d.map(lambda x: object()), TypeError),
+        (lambda d: d.map(1), ValueError),
         (lambda d: d.flat_map(lambda x: x), TypeError),
         (lambda d: d.filter(lambda x: [True]), ValueError),
         (lambda d: d.apply(lambda _: 3), TypeError),

@@ -69,6 +69,25 @@ def test_half_precision_normalization():
     np.testing.assert_allclose(run(outputs).mean(0), 0, atol=1e-2)
 
 
+def test_halves_are_normalized_by_scales_in_single_precision():
+    # What TensorFlow 1.15 gives, whose `batch_normalization` has the dtype of `x` too.
+    x = np.random.RandomState(0).rand(2, 2, 2, 3).astype(np.float16)
+    fused, mean, variance = tf.nn.fused_batch_norm(x, tf.ones([3]), tf.zeros([3]))
+    plain = tf.nn.batch_normalization(x, tf.zeros([3]), tf.ones([3]), tf.zeros([3]), tf.ones([3]), 1e-3)
+    assert (fused.dtype, mean.dtype, variance.dtype, plain.dtype) == (tf.float16, tf.float32, tf.float32, tf.float16)
+    with pytest.raises(TypeError, match="scale"):
+        tf.nn.fused_batch_norm(x, tf.ones([3], tf.float16), tf.zeros([3], tf.float16))
+    found = run([fused[0, 0, 0], mean, variance, plain[0, 0, 0]])
+    golden = [
+        [0.14148, 0.26392, -0.26392],
+        [0.51843, 0.63745, 0.67551],
+        [0.051607, 0.09848, 0.086255],
+        [0.54834, 0.71484, 0.60205],
+    ]
+    for value, wanted in zip(found, golden, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-3)
+
+
 def test_without_scale_and_shift():
     tf.layers.batch_normalization(IMAGES, center=False, scale=False)
     assert names() == [

@@ -543,3 +543,8 @@ def test_every_thread_has_variable_scopes_of_its_own():
         thread.join()
         names.append(tf.get_variable("w", []).name)
     assert names == ["", "bar/v:0", True, "foo/w:0"]  # as in TensorFlow 1.15: the variables are the graph's
+
+
+def test_a_variable_has_a_name():
+    with pytest.raises(ValueError, match="cannot have the name ''"):
+        tf.get_variable("", [2])

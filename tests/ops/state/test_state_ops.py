@@ -318,6 +318,8 @@ def test_group_runs_all_its_parts():
     a, b = Variable(1), Variable(2)
     everything = grouping_ops.group(a.assign(10), [b.assign(20), None])
     assert run_initialized(everything, a, b) == [None, 10, 20]
+    with pytest.raises(TypeError, match="not 'a'"):
+        grouping_ops.group(everything, "a")
 
 
 def test_group_over_several_devices_sends_one_signal_from_each(graph):

@@ -530,6 +530,8 @@ def test_what_cannot_be_saved_or_restored_is_said(path):
         tf.train.Saver({"x": [one, tf.Variable(1.0)]})
     with pytest.raises(ValueError, match="same name: one"):
         tf.train.Saver([one, one])
+    with pytest.raises(TypeError, match="1, which is not a string"):
+        tf.train.Saver({1: tf.Variable(1.0)})
     with pytest.raises(TypeError, match="cannot be saved"):
         tf.train.Saver([tf.constant(1.0)])
     saver = tf.train.Saver([one])

@@ -553,3 +553,9 @@ def test_how_full_a_shuffling_queue_is(count, fraction):
         session.run(runner.enqueue_ops[0])
         summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
     assert summary.value[0].simple_value == fraction
+
+
+@pytest.mark.parametrize("shuffle", [tf.train.shuffle_batch, tf.train.shuffle_batch_join])
+def test_a_queue_has_room_for_more_than_stays_in_it(shuffle):
+    with pytest.raises(ValueError, match="capacity 3 must be bigger than min_after_dequeue 5"):
+        shuffle([[tf.ones([2])]], 2, capacity=3, min_after_dequeue=5)

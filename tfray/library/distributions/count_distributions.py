@@ -18,7 +18,7 @@ from tfray.library.distributions.distribution import (
 )
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
-from tfray.ops.checks.check_ops import assert_less, assert_less_equal, assert_non_negative, assert_positive
+from tfray.ops.checks.check_ops import assert_less, assert_less_equal, assert_positive
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import betainc, exp, expm1, floor, lgamma, log, log1p, sigmoid
 from tfray.ops.nn.activation_ops import log_sigmoid, softplus
@@ -150,7 +150,7 @@ class Geometric(ScalarDistribution):
         return math_ops.xlog1py(value, -self.probs) + log(self.probs)
 
     def _cdf(self, value: Tensor) -> Tensor:
-        value = after([assert_non_negative(value)], value) if self.validate_args else floor(value)
+        value = whole_counts(value) if self.validate_args else floor(value)
         known = -expm1((value + 1.0) * log1p(-self.probs))
         return where_v2(value < 0, array_ops.zeros_like(known), known)
 

@@ -745,7 +745,7 @@ class _Traced:
 
     def __init__(self, function: Callable[..., Any], dataset: Dataset, what: str = "a dataset") -> None:
         if not callable(function):
-            raise TypeError(f"{function!r} is not a function")
+            raise ArgumentError(f"{function!r} is not a function")
         graph = get_default_graph()
         self.region = Region(graph, runs_often=True)
         with graph.name_scope(getattr(function, "__name__", "function").strip("<>_") or "function") as scope:

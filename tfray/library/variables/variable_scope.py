@@ -161,6 +161,8 @@ class VariableScope:
     ) -> Any:
         """As `tf.get_variable`, in this scope instead of the current one."""
         full_name = f"{self.name}/{name}" if self.name else name
+        if not full_name:
+            raise ValueError("a variable cannot have the name ''")
         initializer = self.initializer if initializer is None else initializer
         if dtype is not None and initializer is not None and not callable(initializer):
             _check_value_dtype(full_name, initializer, as_dtype(dtype))

@@ -47,10 +47,13 @@ def saveables_of(var_list: Any) -> list[Saveable]:
             checkpoint. The tensors of a `SaveableObject` have the names that it says.
 
     Raises:
-        TypeError: Something in it cannot be saved.
+        TypeError: Something in it cannot be saved, or a name is not a string.
         ValueError: Two of them have the same name, or one has two names.
     """
     if isinstance(var_list, Mapping):
+        for name in var_list:
+            if not isinstance(name, str):
+                raise TypeError(f"var_list names {var_list[name]!r} {name!r}, which is not a string")
         found = [saveable for name, value in var_list.items() for saveable in _named(value, name)]
     else:
         found = [saveable for value in var_list for saveable in _named(value, None)]

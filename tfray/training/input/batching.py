@@ -161,6 +161,9 @@ def shuffle_batch(
     Returns:
         As of `batch`: tensors of shape ``[batch_size, ...]``.
 
+    Raises:
+        ValueError: The queue never holds more than what is to stay in it.
+
     Examples:
         >>> tf.train.shuffle_batch([tf.ones([8, 8, 3])], 16, capacity=100, min_after_dequeue=50).shape.as_list()
         [16, 8, 8, 3]
@@ -243,6 +246,8 @@ def _in_order(capacity: int, dynamic_pad: bool, shared_name: str | None) -> Make
 
 
 def _shuffled(capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None) -> MakeQueue:
+    if capacity <= min_after_dequeue:
+        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}")
     return lambda types, shapes: RandomShuffleQueue(
         capacity, min_after_dequeue, types, shapes, seed=seed, shared_name=shared_name
     )
