@@ -194,8 +194,29 @@ def _objects(items: list[bytes]) -> Any:
 _SINGLE_FLOAT: Final = struct.Struct("<f").unpack_from
 
 
+class _Layout(NamedTuple):
+    """Where the lists of features are in an example.
+
+    Attributes:
+        around: Places of what stands around the lists: it says where they begin and end, and which they are.
+        octets: What stands there.
+        lists: By feature: its number, where its list begins and ends, and what the list has to be (see `_list_of`).
+    """
+
+    around: list[slice]
+    octets: list[bytes]
+    lists: list[tuple[int, int, int, int, int, tuple[int, ...]]]
+
+    def fits(self, data: bytes) -> bool:
+        """Whether another example of the same length has it."""
+        return [data[place] for place in self.around] == self.octets
+
+
 class DenseReader:
     """Reads features of known shapes from single examples of the usual layout, byte by byte.
+
+    Examples of one file mostly have their lists at the same places, with the same bytes around them. So the places are
+    kept for each length of an example.
 
     Args:
         columns: The features.
@@ -208,6 +229,7 @@ class DenseReader:
             column.key: (index, column.kind, prod(shape), shape)
             for index, (column, shape) in enumerate(zip(columns, shapes, strict=True))
         }
+        self._layouts: dict[int, _Layout] = {}
 
     def read(self, data: bytes) -> list[Any] | None:
         """The values of each feature, None for one that is missing.
@@ -216,22 +238,31 @@ class DenseReader:
         number of values: `read_columns` reads those, or says what is wrong.
         """
         try:
-            return self._read(data)
+            layout = self._layouts.get(len(data))
+            if layout is None or not layout.fits(data):
+                layout = self._layout(data)
+                if layout is None:
+                    return None
+                if len(self._layouts) >= _MOST_LAYOUTS:
+                    self._layouts.clear()
+                self._layouts[len(data)] = layout
+            values: list[Any] = [None] * self._count
+            for index, start, end, kind, count, shape in layout.lists:
+                found = _list_of(data, start, end, kind, count, shape)
+                if found is None:
+                    return None
+                values[index] = found
+            return values
         except (IndexError, DataLossError):  # it ends within a field
             return None
 
-    def _read(self, data: bytes) -> list[Any] | None:
-        values: list[Any] = [None] * self._count
-        places, end = self._places, len(data)
-        if not end:
-            return values
-        at = _contents(data, 0, end, _ENTRY)
+    def _layout(self, data: bytes) -> _Layout | None:
+        """The layout of an example; None if it is none of those that this can read."""
+        layout, met = _Layout([], [], []), list[Any]()
+        places, end, told = self._places, len(data), 0
+        at = _contents(data, 0, end, _ENTRY) if end else 0
         while 0 < at < end:
-            size, start = data[at + 1], at + 2
-            if size >= 0x80:
-                size, start = (size & 0x7F) | data[start] << 7, start + 1
-                if data[start - 1] >= 0x80:
-                    size, start = wire.read_varint(data, at + 1, end)
+            size, start = wire.read_varint(data, at + 1, end)
             stop = start + size
             key = start + 2
             key_end = key + data[start + 1]
@@ -242,16 +273,23 @@ class DenseReader:
                 return None
             place = places.get(data[key:key_end])
             if place is not None:
+                if place in met:
+                    return None
+                met.append(place)
+            if place is not None and value < stop:
                 index, kind, count, shape = place
-                found = None
-                if value < stop:
-                    first = _contents(data, value, stop, kind << 3 | wire.BYTES)
-                    found = _list_of(data, first, stop, kind, count, shape) if first > 0 else None
-                    if found is None:
-                        return None
-                values[index] = found
-            at = stop
-        return values if at == end else None
+                value = _contents(data, value, stop, kind << 3 | wire.BYTES)
+                if value < 0:
+                    return None
+                layout.lists.append((index, value, stop, kind, count, shape))
+            layout.around.append(slice(told, value))
+            layout.octets.append(data[told:value])
+            at = told = stop
+        return layout if at == end else None
+
+
+_MOST_LAYOUTS: Final = 64
+"""Lengths of examples whose layout is kept."""
 
 
 def _contents(data: bytes, at: int, end: int, tag: int) -> int:

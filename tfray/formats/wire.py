@@ -34,6 +34,8 @@ def read_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """
     if at < end and data[at] < 0x80:
         return data[at], at + 1
+    if at + 1 < end and data[at + 1] < 0x80:
+        return data[at] & 0x7F | data[at + 1] << 7, at + 2
     value = 0
     for index, byte in enumerate(data[at : min(at + MAX_VARINT_BYTES, end)]):
         value |= (byte & 0x7F) << (7 * index)

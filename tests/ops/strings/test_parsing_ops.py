@@ -288,12 +288,19 @@ def dense_example(rng):
 
 
 @settings(max_examples=300, deadline=None)
-@given(seed=st.integers(0, 5), changes=st.lists(st.tuples(st.integers(0, 800), st.integers(0, 255)), max_size=2))
-def test_a_single_example_is_read_as_among_others(seed, changes):
+@given(
+    seed=st.integers(0, 5),
+    changes=st.lists(st.tuples(st.integers(0, 800), st.integers(0, 255)), max_size=2),
+    follows=st.booleans(),
+)
+def test_a_single_example_is_read_as_among_others(seed, changes, follows):
     data = bytearray(dense_example(np.random.default_rng(seed)))
+    reader = example_parsing.DenseReader(list(DENSE), list(DENSE.values()))
+    if follows:
+        assert reader.read(bytes(data)) is not None
     for place, octet in changes:
         data[place % len(data)] = octet
-    found = example_parsing.DenseReader(list(DENSE), list(DENSE.values())).read(bytes(data))
+    found = reader.read(bytes(data))
     assert found is not None or changes
     if found is None:
         return
@@ -304,6 +311,35 @@ def test_a_single_example_is_read_as_among_others(seed, changes):
             assert np.shape(value) == shape
             np.testing.assert_array_equal(np.ravel(np.asarray(value)), column.values)
             assert value.dtype == column.values.dtype
+
+
+def test_single_examples_of_one_length_may_have_their_features_at_other_places():
+    features = {"a": tf.FixedLenFeature([], tf.string), "b": tf.FixedLenFeature([2], tf.int64)}
+    examples = [
+        example(a=words(b"xyz"), b=ints(1, 300)),
+        example(a=words(b"uv"), b=ints(300, 301)),
+        example(b=ints(1, 300), a=words(b"rst")),
+        example(a=words(b"xy"), b=ints(1 << 14, 1)),
+        example(a=words(b"xyz"), b=ints(2, 400)),
+    ]
+    assert len({len(each) for each in examples}) == 1
+    data = tf.placeholder(tf.string, [])
+    parsed = tf.parse_single_example(data, features)
+    with tf.Session() as session:
+        for _ in range(2):
+            found = [session.run(parsed, {data: each}) for each in examples]
+            assert [each["a"] for each in found] == [b"xyz", b"uv", b"rst", b"xy", b"xyz"]
+            assert [each["b"].tolist() for each in found] == [[1, 300], [300, 301], [1, 300], [1 << 14, 1], [2, 400]]
+
+
+def test_a_feature_that_is_there_twice_counts_as_it_is_last():
+    features = {"a": tf.FixedLenFeature([], tf.string)}
+    for values in ((b"first", b"second"), (b"second", b"first"), (b"first",)):
+        entries = b"".join(example(a=words(each))[2:] for each in values)
+        data = bytes([0x0A, len(entries)]) + entries
+        with tf.Graph().as_default(), tf.Session() as session:
+            assert session.run(tf.parse_single_example(data, features))["a"] == values[-1]
+            assert session.run(tf.parse_example([data], features))["a"].tolist() == [values[-1]]
 
 
 def test_single_examples_that_are_cut_off_are_left_to_the_reader_that_explains():
