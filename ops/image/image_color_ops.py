@@ -28,15 +28,15 @@ from tfray.framework.scopes import control_dependencies
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
-from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.join_ops import concat, stack, unstack
 from tfray.ops.arrays.layout_ops import tile
 from tfray.ops.arrays.shape_ops import cast, identity, shape
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.image.image_ops import image_tensor
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.tiles import for_each_rows
-from tfray.ops.math.arithmetic_ops import maximum, multiply, pow, rsqrt, sqrt, truediv
-from tfray.ops.math.comparison_ops import greater_equal
+from tfray.ops.math.arithmetic_ops import div_no_nan, maximum, minimum, multiply, pow, rsqrt, sqrt, truediv
+from tfray.ops.math.comparison_ops import greater_equal, logical_and
 from tfray.ops.math.conversion_ops import saturate_cast
 from tfray.ops.math.linalg_ops import tensordot
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_prod, reduce_variance
@@ -273,6 +273,42 @@ def _rgb_to_hsv_kernel(ctx: KernelContext, rgb: Array, out: Array | None = None)
     return _map_colors(ctx.xp, partial(_hsv, ctx.xp), rgb, out)
 
 
+def _rgb_to_hsv_gradient(op: Operation, d_hsv: Tensor) -> list[Tensor]:
+    """The derivatives by the largest and the smallest channel, and by the two whose difference is the hue.
+
+    Of equal channels the first counts as the largest and the last as the smallest. Of what is divided by 0 the
+    derivative is 0. (TensorFlow's differ where channels are equal or 0.)
+    """
+    red, green, blue = unstack(op.inputs[0], 3, axis=-1)
+    d_hue, d_saturation, d_value = unstack(d_hsv, 3, axis=-1)
+    of_red, of_green = logical_and(red >= green, red >= blue), logical_and(green > red, green >= blue)
+    to_blue, to_green = logical_and(blue <= red, blue <= green), logical_and(green <= red, green < blue)
+    largest = [cast(flags, red.dtype) for flags in (of_red, of_green)]
+    largest.append(1 - largest[0] - largest[1])
+    smallest = [cast(flags, red.dtype) for flags in (to_green, to_blue)]
+    smallest.insert(0, 1 - smallest[0] - smallest[1])
+    value, least = (maximum(maximum(red, green), blue), minimum(minimum(red, green), blue))
+    chroma = value - least
+    difference = largest[0] * (green - blue) + largest[1] * (blue - red) + largest[2] * (red - green)
+    d_difference = div_no_nan(d_hue, 6 * chroma)
+    d_chroma = -d_difference * div_no_nan(difference, chroma)
+    d_ratio = div_no_nan(d_saturation, value * value)
+    # With which channel as the largest one this channel is added to the difference, or subtracted from it.
+    added, subtracted = (2, 0, 1), (1, 2, 0)
+    return [
+        stack(
+            [
+                d_value * largest[channel]
+                + d_ratio * (least * largest[channel] - value * smallest[channel])
+                + d_difference * (largest[added[channel]] - largest[subtracted[channel]])
+                + d_chroma * (largest[channel] - smallest[channel])
+                for channel in range(3)
+            ],
+            axis=-1,
+        )
+    ]
+
+
 RGB_TO_HSV = register(
     OpDef(
         name="RGBToHSV",
@@ -281,6 +317,7 @@ RGB_TO_HSV = register(
         types={"T": dtypes.FLOATS},
         shape=_colors_shape,
         kernels=on_every_device(out_kernel(_rgb_to_hsv_kernel)),
+        gradient=_rgb_to_hsv_gradient,
     )
 )
 

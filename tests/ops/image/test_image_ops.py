@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.gradient_check import check_gradients
 from tests.support.sessions import run
 from tfray.ops.image import image_files
 
@@ -577,3 +578,18 @@ def test_bmp_files_are_bytes_in_rows(head, bits, height, rows, expected):
     assert run(tf.image.decode_bmp(file)).tolist() == expected
     with pytest.raises(tf.errors.InvalidArgumentError, match="does not match bits per pixel from file"):
         run(tf.image.decode_bmp(file, channels=4 if bits == 24 else 3))
+
+
+def test_gradients_of_hue_saturation_and_value():
+    random = np.random.default_rng(0)
+    colors = random.permuted([[0.1, 0.45, 0.9]] * 12, axis=1) + random.uniform(-0.05, 0.05, (12, 3))
+    check_gradients(tf.image.rgb_to_hsv, [colors])
+
+
+@pytest.mark.parametrize("color", [(0, 0, 0), (0.5, 0.5, 0.5), (1, 1, 0), (0, 1, 1)])
+def test_gradients_of_colors_with_equal_channels_are_finite(session, color):
+    x = tf.constant(color, tf.float32)
+    hue, saturation, value = (tf.gradients(each, x)[0] for each in tf.unstack(tf.image.rgb_to_hsv(x)))
+    d_hue, d_saturation, d_value = session.run([hue, saturation, value])
+    assert np.isfinite([d_hue, d_saturation]).all()
+    assert sorted(d_value) == [0, 0, 1] and np.argmax(d_value) == np.argmax(color)

@@ -158,7 +158,14 @@ def color_rows() -> list[OpSample]:
         # The hue of a colour hardly differs from that of its neighbours: halves cannot tell them apart.
         options: Any = {"dtypes": WIDE, "tolerance": 8}
         rows += [
-            OpSample("RGBToHSV", image_color_ops.rgb_to_hsv, [images], by_color(colorsys.rgb_to_hsv), **options),
+            OpSample(
+                "RGBToHSV",
+                image_color_ops.rgb_to_hsv,
+                [images],
+                by_color(colorsys.rgb_to_hsv),
+                differentiable=None if images is colors else [],  # grey has a hue on either side
+                **options,
+            ),
             OpSample("HSVToRGB", image_color_ops.hsv_to_rgb, [images], by_color(colorsys.hsv_to_rgb), **options),
         ]
         images = images.reshape(1, -1, 3) if images.ndim < 3 else images
