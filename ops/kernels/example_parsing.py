@@ -272,10 +272,9 @@ class DenseReader:
             if value < 0:
                 return None
             place = places.get(data[key:key_end])
-            if place is not None:
-                if place in met:
-                    return None
-                met.append(place)
+            if place is not None and place in met:  # the last one counts, which `read_columns` knows
+                return None
+            met.append(place)
             if place is not None and value < stop:
                 index, kind, count, shape = place
                 value = _contents(data, value, stop, kind << 3 | wire.BYTES)

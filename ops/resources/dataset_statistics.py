@@ -153,22 +153,12 @@ class Weighed(DatasetValue):
         self._name = name
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _WeighedIterator(walk, self._parent.open(walk), self._name)
+        def told(element: Element) -> Element:
+            if walk.told is not None:
+                walk.told.add(self._name, sum(map(_byte_count, element)))
+            return element
 
-
-class _WeighedIterator(Iterator[Element]):
-    __slots__ = ("_name", "_parent", "_walk")
-
-    def __init__(self, walk: Walk, parent: Iterator[Element], name: str) -> None:
-        self._walk = walk
-        self._parent = parent
-        self._name = name
-
-    def __next__(self) -> Element:
-        element = next(self._parent)
-        if self._walk.told is not None:
-            self._walk.told.add(self._name, sum(map(_byte_count, element)))
-        return element
+        return map(told, self._parent.open(walk))  # unlike a generator, it goes on after an error
 
 
 def _byte_count(component: object) -> int:
