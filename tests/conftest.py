@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
 import signal
 import zlib
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -56,6 +58,10 @@ def pytest_collection_modifyitems(items):
             if rows[test] % marker.kwargs["every"]:
                 item.add_marker("slow")
             rows[test] += 1
+    for item in items:
+        names = set(item.fixturenames)
+        if names & {"ray_local", "ray_nodes"} and names & {"capfd", "capsys"}:
+            raise pytest.UsageError(f"{item.nodeid}: where Ray runs, printed_text takes the place of capfd and capsys")
     items.sort(key=lambda item: [fixture in item.fixturenames for fixture in ("ray_nodes", "ray_stopped")])
 
 
@@ -129,6 +135,46 @@ def ray_local(_ray_of_the_session):
     """Ray on this machine, started once; tests of several nodes stop it and the next test starts it again."""
     start_local_ray(_ray_of_the_session)
     return _ray_of_the_session
+
+
+class PrintedText:
+    """What this process prints. It may be printed into after the test too, when nobody reads it any more.
+
+    Ray prints what actors print on a thread of its own, at any time. The streams of `capfd` and `capsys` are closed
+    when a test ends, and such a thread, if it just writes into one of them, fails.
+    """
+
+    class Read(NamedTuple):
+        """What is new."""
+
+        out: str
+        err: str
+
+    def __init__(self) -> None:
+        self.streams = io.StringIO(), io.StringIO()
+        self._read = [0, 0]
+
+    def readouterr(self) -> PrintedText.Read:
+        """What was printed since the last call."""
+        texts = [stream.getvalue()[start:] for stream, start in zip(self.streams, self._read, strict=True)]
+        self._read = [start + len(text) for start, text in zip(self._read, texts, strict=True)]
+        return PrintedText.Read(*texts)
+
+
+@pytest.fixture
+def printed_text():
+    """In place of `capfd` where Ray runs."""
+    return PrintedText()
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item):
+    """Let `printed_text` have what a test prints. Between the phases of a test pytest takes the streams back."""
+    printed = item.funcargs.get("printed_text")
+    if printed is None:
+        return (yield)
+    with contextlib.redirect_stdout(printed.streams[0]), contextlib.redirect_stderr(printed.streams[1]):
+        return (yield)
 
 
 @pytest.fixture

@@ -43,11 +43,11 @@ def test_actors_of_two_clusters_of_one_name_have_names_of_their_own(ray_local):
 
 
 @pytest.mark.ray
-def test_what_an_actor_prints_comes_with_its_task(ray_local, capfd):
+def test_what_an_actor_prints_comes_with_its_task(ray_local, printed_text):
     printed = []
 
     def said():
-        printed.append(capfd.readouterr().out)
+        printed.append(printed_text.readouterr().out)
         return "the worker says 7" in "".join(printed)
 
     def say(value):

@@ -30,12 +30,12 @@ WORKER, OTHER = (f"/job:worker/task:{task}/device:CPU:0" for task in range(2))
     happens="A line says what is waited for. At last, `tf.errors.ResourceExhaustedError` with what was asked.",
     promise="The wait ends after `start_timeout_s`, and room that comes in time is used.",
 )
-def test_too_little_room_is_announced_and_then_an_error(ray_local, capfd):
+def test_too_little_room_is_announced_and_then_an_error(ray_local, printed_text):
     with pytest.raises(ResourceExhaustedError, match=r"worker/task:.*CPU asked, 8 there.*fewer") as caught:
         tf.Cluster({"worker": tf.JobSpec(3, num_cpus=6)}, start_timeout_s=7)
     assert "/job:worker/task:" in caught.value.device
     # One has room; on a busy machine it may not have started yet.
-    assert re.search("waiting for room for [23] of 3 actors .*giving up after 7 s", capfd.readouterr().err)
+    assert re.search("waiting for room for [23] of 3 actors .*giving up after 7 s", printed_text.readouterr().err)
     import ray
 
     wait_for(lambda: ray.available_resources().get("CPU", 0) >= 7)
@@ -116,7 +116,7 @@ class Holder:
 
 
 @pytest.mark.slow
-def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, capfd):
+def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, printed_text):
     (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE.format(path=str(tmp_path / "go")))
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
     environment = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}}
@@ -134,12 +134,12 @@ def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_
     error = raised_at_the_limit(start, [3, 30, PATIENCE_S], lambda error: isinstance(error, UnavailableError))
     assert isinstance(error, UnavailableError) and error.device == WORKER
     assert re.search(r"did not start within \d+ s, though there is room", error.message)
-    message = capfd.readouterr().err
+    message = printed_text.readouterr().err
     assert re.search(r"waiting for the start of 2 of 2 actors \(1 CPU asked, 8 there\); giving up after \d+ s", message)
     monkeypatch.undo()  # with their room, they have time to start, however soon there had to be room
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(tf.Cluster, jobs, op_modules=["slow_to_import"], start_timeout_s=60.0)
-        wait_for(lambda: "giving up after 300 s" in capfd.readouterr().err)
+        wait_for(lambda: "giving up after 300 s" in printed_text.readouterr().err)
         (tmp_path / "go").touch()
         starting.result(PATIENCE_S).close()
 
@@ -151,7 +151,7 @@ def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_
     promise="The wait ends after `start_timeout_s`, and room that comes in time is used.",
 )
 @pytest.mark.slow
-def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
+def test_room_that_comes_late_is_waited_for(ray_nodes, printed_text, monkeypatch):
     import ray
 
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
@@ -163,7 +163,7 @@ def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
 
         def announced():
             nonlocal said
-            said += capfd.readouterr().err
+            said += printed_text.readouterr().err
             # One has room; on a busy machine it may not have started yet.
             return re.search(r"waiting for room for [12] of 2 actors \(2 CPU asked, 1 there\); giving up after", said)
 
@@ -180,7 +180,7 @@ def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
     promise="The advice fits the cause.",
 )
 @pytest.mark.slow
-def test_a_node_whose_ray_was_killed_is_named_instead_of_a_lack_of_room(ray_nodes, capfd, monkeypatch):
+def test_a_node_whose_ray_was_killed_is_named_instead_of_a_lack_of_room(ray_nodes, printed_text, monkeypatch):
     import ray
 
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 0.5)
@@ -194,7 +194,7 @@ def test_a_node_whose_ray_was_killed_is_named_instead_of_a_lack_of_room(ray_node
         with pytest.raises(UnavailableError, match="Ray is gone from 1 of 2 nodes") as caught:
             cluster.replace_dead(timeout_s=2)
         assert "fewer" not in caught.value.message and "ray start" in caught.value.message
-        assert "Ray is gone from 1 of 2 nodes" in capfd.readouterr().err
+        assert "Ray is gone from 1 of 2 nodes" in printed_text.readouterr().err
 
 
 def test_custom_resources_are_asked_for(ray_local):

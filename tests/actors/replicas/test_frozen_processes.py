@@ -100,14 +100,14 @@ def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
 )
 @pytest.mark.parametrize("frozen", [0, pytest.param(2)])
 def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
-    ray_local, tmp_path, freeze, frozen, monkeypatch, capfd
+    ray_local, tmp_path, freeze, frozen, monkeypatch, printed_text
 ):
     """The step that it had is another's, which is not given up itself: every step is done once."""
     monkeypatch.setattr(driver, "HELD_UP_S", 4.0)  # longer than a busy machine makes others wait
     result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, frozen=frozen, restarts=0, mode="async")
     assert (
         f"replica {frozen} (/job:worker/task:{frozen}/device:CPU:0) is given up: it has not ended"
-        in capfd.readouterr().err
+        in printed_text.readouterr().err
     )
     assert {record.members for record in result.history[-20:]} == {(r,) for r in range(3) if r != frozen}
     assert [record.step for record in result.history] == list(range(1, 61))
@@ -127,13 +127,18 @@ def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
     [(13, None), pytest.param(13, 5.0, marks=pytest.mark.slow), pytest.param(10, None, marks=pytest.mark.slow)],
     ids=["a step", "a step with a limit", "a save"],
 )
-def test_a_frozen_worker_for_which_steps_wait_is_replaced(ray_local, tmp_path, freeze, monkeypatch, capfd, at, limit_s):
+def test_a_frozen_worker_for_which_steps_wait_is_replaced(
+    ray_local, tmp_path, freeze, monkeypatch, printed_text, at, limit_s
+):
     """No step times out: the others take it up, and it is given time anew."""
     for module in (cluster_training, membership):
         monkeypatch.setattr(module, "SILENCE_S", 5.0)
     result = run_with_a_frozen_worker(tmp_path, freeze, frozen=1, at=at, step_timeout_s=limit_s)
     if at == 13:
-        assert "replica 1 (/job:worker/task:1/device:CPU:0) is given up: /job:worker/task:1" in capfd.readouterr().err
+        assert (
+            "replica 1 (/job:worker/task:1/device:CPU:0) is given up: /job:worker/task:1"
+            in printed_text.readouterr().err
+        )
     assert [record.step for record in result.history] == list(range(1, 41))
     assert result.variables["global_step"] == 40
     assert [event.kind for event in result.events] == ["replacement"]

@@ -519,11 +519,11 @@ def test_an_index_that_a_shard_refuses_names_who_asked(ray_local):
 # -- configurations and room ---------------------------------------------------------------------------
 
 
-def test_too_few_nodes_for_the_workers(ray_local, capfd):
+def test_too_few_nodes_for_the_workers(ray_local, printed_text):
     made = trainer(scale=tf.train.ScalingConfig(4, cpus_per_worker=5, start_timeout_s=6), batch_size=20)
     with pytest.raises(ResourceExhaustedError, match=r"20.5 CPU asked, 8 there.*start_timeout_s"):
         made.fit()
-    assert "waiting for room" in capfd.readouterr().err
+    assert "waiting for room" in printed_text.readouterr().err
     made = trainer(scale=tf.train.ScalingConfig(2, cpus_per_worker=0.5, gpus_per_worker=1, start_timeout_s=1))
     with pytest.raises(ResourceExhaustedError, match=r"2 GPU asked, 0 there"):
         made.fit()
