@@ -64,6 +64,7 @@ LAYERS = (
         "tfray.cli",
         "tfray.compat",
         "tfray.contrib",
+        "tfray.distribute",
         "tfray.estimator",
         "tfray.keras",
         "tfray.lazy_modules",

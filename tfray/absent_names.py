@@ -57,6 +57,8 @@ NOT_WANTED: Final = {
     r"\w.*|(.*\.)?TPU(Distrib|Strategy|Cluster)\w*": "CPUs and GPUs; for several machines, tf.train.Trainer",
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
     r"config\.experimental_connect_to_(cluster|host)": "tf.Session with a target, such as that of a tf.train.Server",
+    r"distribute\.cluster_resolver\.(GCE|Kubernetes)ClusterResolver(\.\w+)?": "TFConfigClusterResolver, with TF_CONFIG "
+    "set from what the cloud says: it takes no client of the cloud's interface",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
     r"contrib\.cudnn_rnn\.Cudnn(\w*Saveable|ParamsFormatConverter\w*)": "tf.train.Saver: weights of the layers are "
     "variables with the names and shapes of TensorFlow's checkpoints",
@@ -69,7 +71,6 @@ NOT_WANTED: Final = {
     r"contrib\.factorization\.(.*\.)?(GMM\w*|gmm\w*)": "contrib.factorization.KMeans, or scikit-learn's mixtures",
     r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
     "linear model",
-    r"estimator\.\w*Head\.(update_)?metrics": "create_estimator_spec, whose eval_metric_ops they are",
     r"keras\.mixed_precision\b.*": "tf.train.experimental.enable_mixed_precision_graph_rewrite around the optimizer",
     r"LMDBReader|contrib\.data\.LMDBDataset": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",

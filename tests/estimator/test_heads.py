@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support import ROOT
+from tests.support.cases import head_cases
+
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "head_metrics.json").read_text())["cases"]
+"""What TensorFlow 1.15's heads give: `scripts/golden_heads.py`."""
 
 LOGITS = np.array([[2.0], [-1.0], [0.5]], np.float32)
 SIGMOID = 1 / (1 + np.exp(-LOGITS))
@@ -81,6 +88,80 @@ def test_metrics_at_thresholds():
     assert found["precision/positive_threshold_0.6"] == found["recall/positive_threshold_0.6"] == 1
     found = metrics(tf.contrib.estimator.binary_classification_head(thresholds=[0.7]), [1, 0, 1])
     assert found["recall/positive_threshold_0.7"] == 0.5
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_metrics_are_objects_that_take_batches_in(name):
+    found, wanted = head_cases.run(tf, name), GOLDEN[name]
+    assert found["made"] == wanted["made"]
+    assert found["values"] == pytest.approx(wanted["values"], abs=3e-6)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_specs_have_the_metrics_of_the_heads(name):
+    make, logits, labels = head_cases.cases(tf)[name]
+    batch = {k: tf.constant(v) for k, v in labels[0].items()} if isinstance(labels[0], dict) else tf.constant(labels[0])
+    features, extra = {"w": tf.constant(head_cases.WEIGHTS)}, [tf.constant(0.5)]
+    head = make()
+    made = head.create_estimator_spec(features, "eval", tf.constant(logits[0]), batch, regularization_losses=extra)
+    own = head.update_metrics(head.metrics(extra), features, tf.constant(logits[0]), batch, extra)
+    assert set(made.eval_metric_ops) == set(own)
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()])
+        session.run(
+            [[update for _, update in made.eval_metric_ops.values()], [metric.updates for metric in own.values()]]
+        )
+        found = session.run({key: value for key, (value, _) in made.eval_metric_ops.items()})
+        assert found == pytest.approx(session.run({key: each.result() for key, each in own.items()}), abs=1e-6)
+
+
+def test_the_area_below_precision_is_a_sum_of_trapezoids_in_heads_of_canned_estimators():
+    """As in TensorFlow 1, whose canned estimators have metrics of `tf.metrics`, and its heads those of Keras."""
+    of_canned = metrics(tf.contrib.estimator.binary_classification_head(), [0, 1, 1])
+    labels, chances = tf.constant([[0], [1], [1]]), tf.constant(SIGMOID)
+    value, update = tf.metrics.auc(labels, chances, curve="PR")
+    area = tf.keras.metrics.AUC(curve="PR")
+    with tf.Session() as session:
+        step = area.update_state(labels, chances)
+        session.run(tf.local_variables_initializer())
+        session.run([update, step])
+        trapezoids, interpolated = session.run([value, area.result()])
+    assert of_canned["auc_precision_recall"] == pytest.approx(trapezoids)
+    of_head = metrics(tf.estimator.BinaryClassHead(), [0, 1, 1])
+    assert of_head["auc_precision_recall"] == pytest.approx(interpolated) != pytest.approx(trapezoids, abs=0.01)
+
+
+class Doubled(tf.estimator.Head):
+    """A program's own head: it says twice what it sees."""
+
+    name, logits_dimension, loss_reduction = "doubled", 1, tf.losses.Reduction.SUM
+
+    def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+        return tf.reduce_sum(tf.abs(labels - 2 * logits))
+
+    def predictions(self, logits, keys=None):
+        return {"twice": 2 * logits}
+
+    def metrics(self, regularization_losses=None):
+        return {"mean": tf.keras.metrics.Mean()}
+
+    def update_metrics(self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None):
+        eval_metrics["mean"].update_state(2 * logits)
+        return eval_metrics
+
+
+class DoubledSpec(Doubled):
+    def create_estimator_spec(self, features, mode, logits, labels=None, **options):
+        metrics = self.update_metrics(self.metrics(), features, logits, labels)
+        return tf.estimator.EstimatorSpec(mode, loss=self.loss(labels, logits), eval_metric_ops=metrics)
+
+
+def test_a_head_of_a_program():
+    assert metrics(DoubledSpec(), [[1.0], [1.0], [1.0]])["mean"] == pytest.approx(2 * LOGITS.mean())
+    with pytest.raises(NotImplementedError, match="must implement `create_estimator_spec"):
+        spec(Doubled(), [[1.0], [1.0], [1.0]])
+    with pytest.raises(TypeError, match="abstract"):
+        tf.estimator.Head()
 
 
 def test_updates_run_with_the_step():

@@ -20,7 +20,7 @@ from tfray.estimator.experimental import (
     make_stop_at_checkpoint_step_hook,
 )
 from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forward_features, replicate_model_fn
-from tfray.estimator.heads import Head
+from tfray.estimator.heads import BaseHead
 from tfray.estimator.linear import LinearEstimator
 from tfray.estimator.multi_head import MultiHead
 from tfray.estimator.receivers import build_supervised_input_receiver_fn_from_input_fn
@@ -58,9 +58,9 @@ def binary_classification_head(
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
     loss_fn: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Head:
+) -> BaseHead:
     """The head of a classifier of two classes; see `tf.estimator.BinaryClassHead`."""
-    return BinaryClassHead(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
+    return BinaryClassHead.canned(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def multi_class_head(
@@ -70,9 +70,9 @@ def multi_class_head(
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
     loss_fn: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Head:
+) -> BaseHead:
     """The head of a classifier of several classes; see `tf.estimator.MultiClassHead`."""
-    return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
+    return MultiClassHead.canned(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def multi_label_head(
@@ -84,9 +84,9 @@ def multi_label_head(
     loss_fn: Callable[..., Any] | None = None,
     classes_for_class_based_metrics: Sequence[Any] | None = None,
     name: str | None = None,
-) -> Head:
+) -> BaseHead:
     """The head of a classifier whose classes do not exclude each other; see `tf.estimator.MultiLabelHead`."""
-    return MultiLabelHead(
+    return MultiLabelHead.canned(
         n_classes,
         weight_column,
         thresholds,
@@ -105,7 +105,7 @@ def regression_head(
     loss_fn: Callable[..., Any] | None = None,
     inverse_link_fn: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Head:
+) -> BaseHead:
     """The head of a regression; see `tf.estimator.RegressionHead`."""
     return RegressionHead(label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name)
 
@@ -116,19 +116,19 @@ def poisson_regression_head(
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
     compute_full_loss: bool = True,
     name: str | None = None,
-) -> Head:
+) -> BaseHead:
     """The head of a regression of counts; see `tf.estimator.PoissonRegressionHead`."""
     return PoissonRegressionHead(label_dimension, weight_column, loss_reduction, compute_full_loss, name)
 
 
 def logistic_regression_head(
     weight_column: Any = None, loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE, name: str | None = None
-) -> Head:
+) -> BaseHead:
     """The head of a regression of probabilities; see `tf.estimator.LogisticRegressionHead`."""
     return LogisticRegressionHead(weight_column, loss_reduction, name)
 
 
-def multi_head(heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> Head:
+def multi_head(heads: Sequence[BaseHead], head_weights: Sequence[float] | None = None) -> BaseHead:
     """Several heads on one model; see `tf.estimator.MultiHead`."""
     return MultiHead(heads, head_weights)
 

@@ -7,33 +7,33 @@ from typing import Any
 
 from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, RegressionOutput
-from tfray.estimator.heads import Head, HeadLoss
+from tfray.estimator.heads import BaseHead, HeadLoss
 from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.keras.running_metrics import Accuracy, Mean, Metric, Precision, Recall
 from tfray.library.input import lookup
 from tfray.library.layers import losses
 from tfray.library.layers.losses import Reduction
-from tfray.library.metrics import binary_metrics, mean_metrics
-from tfray.ops.arrays import array_ops
+from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.math import math_ops, search_ops
 from tfray.ops.nn import cross_entropy_ops
 from tfray.ops.sparse import sparse_ops
 
 
-class BinaryClassHead(Head):
+class BinaryClassHead(BaseHead):
     """The head of a classifier of two classes: one logit, and sigmoid cross entropy.
 
     Labels are 0 and 1, or numbers between them, or words of a vocabulary, ``[batch]`` or ``[batch, 1]``.
 
     Args:
-        weight_column: As of `Head`.
+        weight_column: As of `BaseHead`.
         thresholds: Probabilities; for each, accuracy, precision and recall are metrics.
         label_vocabulary: The two words, if labels are words.
-        loss_reduction: As of `Head`.
-        loss_fn: As of `Head`.
-        name: As of `Head`.
+        loss_reduction: As of `BaseHead`.
+        loss_fn: As of `BaseHead`.
+        name: As of `BaseHead`.
 
     Raises:
         ValueError: A threshold is not between 0 and 1, or there are not two words.
@@ -54,7 +54,7 @@ class BinaryClassHead(Head):
         self._vocabulary = heads.checked_vocabulary(label_vocabulary, 2)
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
-        """See `Head.create_loss`."""
+        """See `BaseHead.create_loss`."""
         logits = heads.with_last_dimension(logits, 1)
         found = heads.ids_of(heads.labels_like(labels, logits, 1), self._vocabulary)
         if found.dtype.kind == "string":
@@ -82,43 +82,53 @@ class BinaryClassHead(Head):
         }
         return heads.only(found, keys)
 
-    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
-        """See `Head.metric_ops`."""
-        labels, weights, probability = loss.processed_labels, loss.weights, predictions["logistic"]
-        ids, plain = predictions["class_ids"], heads.plain(weights)
-        label_mean = heads.weighted_mean(labels, weights)
-        found = {
-            "average_loss": heads.weighted_mean(loss.unreduced_loss, weights),
-            "accuracy": mean_metrics.accuracy(labels, ids, plain),
-            "precision": binary_metrics.precision(labels, ids, plain),
-            "recall": binary_metrics.recall(labels, ids, plain),
-            "prediction/mean": heads.weighted_mean(probability, weights),
-            "label/mean": label_mean,
-            "accuracy_baseline": heads.larger_share(label_mean),
-            **heads.areas(labels, probability, weights),
+    def own_metrics(self) -> dict[str, Metric]:
+        """See `BaseHead.own_metrics`."""
+        means = ("average_loss", "prediction/mean", "label/mean", "accuracy_baseline")
+        return {
+            **{name: Mean(name) for name in means},
+            "accuracy": Accuracy(name="accuracy"),
+            "precision": Precision(name="precision"),
+            "recall": Recall(name="recall"),
+            **heads.areas(is_canned=self._is_canned),
+            **heads.at_thresholds(self._thresholds, self.key),
         }
-        for threshold in self._thresholds:
-            found |= heads.at_threshold(labels, probability, weights, threshold)
-        return {self.key(name): metric for name, metric in found.items()}
+
+    def take_in(self, metrics: Mapping[str, Any], loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> None:
+        """See `BaseHead.take_in`."""
+        labels, probability = loss.processed_labels, predictions["logistic"]
+        by_chance = [*heads.AREAS, *heads.threshold_names(self._thresholds)]
+        for names, values in (
+            (["average_loss"], (loss.unreduced_loss,)),
+            (["prediction/mean"], (probability,)),
+            (["label/mean"], (labels,)),
+            (["accuracy", "precision", "recall"], (labels, predictions["class_ids"])),
+            (by_chance, (labels, probability)),
+        ):
+            heads.take_in_all(metrics, names, values, loss.weights)
+        # Always saying what is more frequent is right as often as the mean of the labels tells.
+        share, baseline = metrics["label/mean"], metrics["accuracy_baseline"]
+        baseline.total, baseline.count = math_ops.maximum(share.total, share.count - share.total), share.count
+        baseline.updates = [grouping_ops.no_op()]
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """See `Head.export_outputs`."""
+        """See `BaseHead.export_outputs`."""
         found = heads.classified(predictions, 2, self._vocabulary)
         return {**found, heads.REGRESSION: RegressionOutput(predictions["logistic"])}
 
 
-class MultiClassHead(Head):
+class MultiClassHead(BaseHead):
     """The head of a classifier of several classes: a logit for each, and softmax cross entropy.
 
     Labels are the numbers of the classes, or words of a vocabulary, ``[batch]`` or ``[batch, 1]``.
 
     Args:
         n_classes: Number of classes, more than 2.
-        weight_column: As of `Head`.
+        weight_column: As of `BaseHead`.
         label_vocabulary: The words, if labels are words.
-        loss_reduction: As of `Head`.
-        loss_fn: As of `Head`.
-        name: As of `Head`.
+        loss_reduction: As of `BaseHead`.
+        loss_fn: As of `BaseHead`.
+        name: As of `BaseHead`.
 
     Raises:
         ValueError: There are less than three classes, or not as many words.
@@ -142,7 +152,7 @@ class MultiClassHead(Head):
         self._vocabulary = heads.checked_vocabulary(label_vocabulary, n_classes)
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
-        """See `Head.create_loss`."""
+        """See `BaseHead.create_loss`."""
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         found = heads.ids_of(heads.labels_like(labels, logits, 1), self._vocabulary)
         if not found.dtype.is_integer:
@@ -173,20 +183,21 @@ class MultiClassHead(Head):
         }
         return heads.only(found, keys)
 
-    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
-        """See `Head.metric_ops`."""
-        ids, plain = predictions["class_ids"], heads.plain(loss.weights)
-        return {
-            self.key("average_loss"): heads.weighted_mean(loss.unreduced_loss, loss.weights),
-            self.key("accuracy"): mean_metrics.accuracy(loss.processed_labels, ids, plain),
-        }
+    def own_metrics(self) -> dict[str, Metric]:
+        """See `BaseHead.own_metrics`."""
+        return {"average_loss": Mean("average_loss"), "accuracy": Accuracy(name="accuracy")}
+
+    def take_in(self, metrics: Mapping[str, Any], loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> None:
+        """See `BaseHead.take_in`."""
+        heads.take_in_all(metrics, ["average_loss"], (loss.unreduced_loss,), loss.weights)
+        heads.take_in_all(metrics, ["accuracy"], (loss.processed_labels, predictions["class_ids"]), loss.weights)
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """See `Head.export_outputs`."""
+        """See `BaseHead.export_outputs`."""
         return heads.classified(predictions, self._logits_dimension, self._vocabulary)
 
 
-class MultiLabelHead(Head):
+class MultiLabelHead(BaseHead):
     """The head of a classifier whose classes do not exclude each other: a logit for each, and sigmoid cross entropy.
 
     Labels are ``[batch, n_classes]`` with 1 for each class that an example has and 0 for others; or a sparse tensor of
@@ -194,13 +205,13 @@ class MultiLabelHead(Head):
 
     Args:
         n_classes: Number of classes, 2 or more.
-        weight_column: As of `Head`.
+        weight_column: As of `BaseHead`.
         thresholds: Probabilities; for each, accuracy, precision and recall are metrics.
         label_vocabulary: The words, if labels are words.
-        loss_reduction: As of `Head`.
-        loss_fn: As of `Head`.
+        loss_reduction: As of `BaseHead`.
+        loss_fn: As of `BaseHead`.
         classes_for_class_based_metrics: Numbers or words of classes that have metrics of their own.
-        name: As of `Head`.
+        name: As of `BaseHead`.
 
     Raises:
         ValueError: There are less than two classes, not as many words, or a class that does not exist.
@@ -235,7 +246,7 @@ class MultiLabelHead(Head):
             self._by_class[each if isinstance(each, str) else f"class{each}"] = number
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
-        """See `Head.create_loss`."""
+        """See `BaseHead.create_loss`."""
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         numbers = self._numbers(labels, logits)
 
@@ -268,35 +279,39 @@ class MultiLabelHead(Head):
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         return heads.only({"logits": logits, "probabilities": math_ops.sigmoid(logits, name="probabilities")}, keys)
 
-    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
-        """See `Head.metric_ops`."""
+    def own_metrics(self) -> dict[str, Metric]:
+        """See `BaseHead.own_metrics`."""
+        found = {"average_loss": Mean("average_loss"), **heads.areas(is_canned=self._is_canned)}
+        found |= heads.at_thresholds(self._thresholds, self.key)
+        for name in self._by_class:
+            probability = f"probability_mean/{name}"
+            found |= {probability: Mean(self.key(probability)), **heads.areas(f"/{name}", self._is_canned)}
+        return found
+
+    def take_in(self, metrics: Mapping[str, Any], loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> None:
+        """See `BaseHead.take_in`."""
         labels, weights, probabilities = loss.processed_labels, loss.weights, predictions["probabilities"]
-        found = {
-            "average_loss": heads.weighted_mean(loss.unreduced_loss, weights),
-            **heads.areas(labels, probabilities, weights),
-        }
-        for threshold in self._thresholds:
-            found |= heads.at_threshold(labels, probabilities, weights, threshold)
+        heads.take_in_all(metrics, ["average_loss"], (loss.unreduced_loss,), weights)
+        every = [*heads.AREAS, *heads.threshold_names(self._thresholds)]
+        heads.take_in_all(metrics, every, (labels, probabilities), weights)
         for name, number in self._by_class.items():
-            probability = probabilities[:, number : number + 1]
-            of_class = heads.areas(labels[:, number : number + 1], probability, weights)
-            found[f"probability_mean/{name}"] = heads.weighted_mean(probability, weights)
-            found |= {f"{kind}/{name}": metric for kind, metric in of_class.items()}
-        return {self.key(name): metric for name, metric in found.items()}
+            of_class, probability = (each[..., number : number + 1] for each in (labels, probabilities))
+            heads.take_in_all(metrics, [f"probability_mean/{name}"], (probability,), weights)
+            heads.take_in_all(metrics, [f"{area}/{name}" for area in heads.AREAS], (of_class, probability), weights)
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """See `Head.export_outputs`."""
+        """See `BaseHead.export_outputs`."""
         return heads.classified(predictions, self._logits_dimension, self._vocabulary)
 
 
 def classifier_head(
     n_classes: int, weight_column: Any, label_vocabulary: Sequence[Any] | None, loss_reduction: str
-) -> Head:
+) -> BaseHead:
     """The head of a canned classifier.
 
     Raises:
         ValueError: There are less than two classes.
     """
     if n_classes == 2:
-        return BinaryClassHead(weight_column, label_vocabulary=label_vocabulary, loss_reduction=loss_reduction)
-    return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction)
+        return BinaryClassHead.canned(weight_column, label_vocabulary=label_vocabulary, loss_reduction=loss_reduction)
+    return MultiClassHead.canned(n_classes, weight_column, label_vocabulary, loss_reduction)

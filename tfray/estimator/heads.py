@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tfray.estimator.export_outputs import ClassificationOutput, ExportOutput, PredictOutput
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
@@ -16,12 +16,12 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.keras.running_metrics import AUC, BinaryAccuracy, Mean, Metric, Precision, Recall
 from tfray.library.input import lookup
 from tfray.library.inspect import summaries
 from tfray.library.layers import losses
 from tfray.library.layers.feature_column import NumericColumn
 from tfray.library.layers.losses import Reduction
-from tfray.library.metrics import binary_metrics, mean_metrics
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.checks import check_ops, print_assert_ops
 from tfray.ops.math import math_ops
@@ -32,6 +32,12 @@ DEFAULT_SERVING: Final = "serving_default"
 CLASSIFICATION: Final = "classification"
 REGRESSION: Final = "regression"
 PREDICT: Final = "predict"
+_REGULARIZATION: Final = "regularization_loss"
+
+AREAS: Final = ("auc", "auc_precision_recall")
+
+_SMALL: Final = 1e-6
+"""What keeps a share without counts from being 0 / 0: it is 1."""
 
 _REDUCTIONS: Final = {
     "sum_over_batch_size": Reduction.SUM_OVER_BATCH_SIZE,
@@ -59,11 +65,144 @@ class HeadLoss:
 
 
 class Head(ABC):
-    """Base of heads.
+    """Base of heads, and what a program derives a head of its own from.
 
-    A head of one's own gives `logits_dimension`, and defines `create_loss`, `predictions`, `metric_ops` and
-    `export_outputs`. TensorFlow's `metrics` and `update_metrics`, which use metric objects of Keras, are `metric_ops`
-    here: pairs (value, update operation), as ``tf.metrics`` makes them.
+    A head of one's own defines the properties and methods below, and `create_estimator_spec` for the model functions
+    that call it; it can make the spec of the others.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str | None:
+        """Name of the head, or None."""
+
+    @property
+    @abstractmethod
+    def logits_dimension(self) -> int:
+        """Number of logits of an example."""
+
+    @property
+    @abstractmethod
+    def loss_reduction(self) -> str:
+        """How the losses of examples become one number: one of `tf.losses.Reduction`."""
+
+    @abstractmethod
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> Tensor:
+        """The loss to minimise.
+
+        Args:
+            labels: ``[batch]`` or ``[batch, 1]``, or what the head takes.
+            logits: ``[batch, logits_dimension]``.
+            features: The features, among which the weights of examples are.
+            mode: One of `ModeKeys`.
+            regularization_losses: Scalars to add to the loss.
+
+        Returns:
+            A float32 scalar.
+
+        Raises:
+            ValueError: Something has a wrong shape or dtype.
+        """
+
+    @abstractmethod
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
+        """The predictions of logits, by name.
+
+        Args:
+            logits: ``[batch, logits_dimension]``.
+            keys: Names of those that are wanted; all when None.
+
+        Returns:
+            The predictions.
+
+        Raises:
+            ValueError: The logits have a wrong shape, or there is no prediction of a name.
+        """
+
+    @abstractmethod
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        """New metrics, which have seen nothing.
+
+        Args:
+            regularization_losses: If there are some, their sum is a metric, too.
+
+        Returns:
+            Objects such as those of `tf.keras.metrics`, by name.
+        """
+
+    @abstractmethod
+    def update_metrics(
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
+        """Let metrics take a batch in: the operations that do so stand in the `updates` of each.
+
+        Args:
+            eval_metrics: What `metrics` gave.
+            features: The features, among which the weights of examples are.
+            logits: ``[batch, logits_dimension]``.
+            labels: As of `loss`.
+            mode: One of `ModeKeys`.
+            regularization_losses: Scalars, if `metrics` was called with some.
+
+        Returns:
+            The metrics by name, as ``EstimatorSpec(eval_metric_ops=...)`` takes them.
+
+        Raises:
+            ValueError: Something has a wrong shape or dtype.
+        """
+
+    def create_estimator_spec(
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        trainable_variables: Sequence[Any] | None = None,
+        train_op_fn: Callable[[Tensor], Any] | None = None,
+        update_ops: Sequence[Any] | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> EstimatorSpec:
+        """The spec of a model function.
+
+        Args:
+            features: The features.
+            mode: One of `ModeKeys`.
+            logits: ``[batch, logits_dimension]``.
+            labels: The labels, to train and evaluate.
+            optimizer: Minimises the loss, and increases the global step.
+            trainable_variables: The variables to change; all trainable ones when None.
+            train_op_fn: Function from the loss to the training step, in place of `optimizer`.
+            update_ops: What to run with each training step; ``GraphKeys.UPDATE_OPS`` when None.
+            regularization_losses: Scalars to add to the loss.
+
+        Returns:
+            The spec. To evaluate, it has the metrics of `metrics`, updated.
+
+        Raises:
+            ValueError: Something has a wrong shape or dtype, or not one of `optimizer` and `train_op_fn` is given.
+            NotImplementedError: The head is one of a program that does not define this method.
+        """
+        raise NotImplementedError(
+            f"Subclasses of Head must implement `create_estimator_spec()`, and {type(self).__name__} does not"
+        )
+
+
+class BaseHead(Head):
+    """What the heads here share: they define `create_loss`, `predictions`, `own_metrics`, `take_in`, `export_outputs`.
 
     Args:
         logits_dimension: Number of logits of an example.
@@ -128,20 +267,25 @@ class Head(ABC):
             ValueError: Something has a wrong shape or dtype.
         """
 
+    _is_canned = False
+
+    @classmethod
+    def canned(cls, *args: Any, **options: Any) -> Self:
+        """The head as the canned estimators have it: see `areas`. Arguments as of the class."""
+        made = cls(*args, **options)
+        made._is_canned = True
+        return made
+
     @abstractmethod
-    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
-        """The predictions of logits, by name.
+    def own_metrics(self) -> dict[str, Metric]:
+        """New metrics, by their names without that of the head, and without that of the regularization."""
+
+    @abstractmethod
+    def take_in(self, metrics: Mapping[str, Any], loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> None:
+        """Let metrics take a batch in.
 
         Args:
-            logits: ``[batch, logits_dimension]``.
-            keys: Names of those that are wanted; all when None.
-        """
-
-    @abstractmethod
-    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
-        """Metrics by name: pairs (value, update operation).
-
-        Args:
+            metrics: Those of `own_metrics`, by the same names.
             loss: What `create_loss` gave.
             predictions: What `predictions` gave.
         """
@@ -160,9 +304,48 @@ class Head(ABC):
         mode: str | None = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> Tensor:
-        """The loss to minimise, a scalar. Arguments as of `create_estimator_spec`."""
+        """See `Head.loss`."""
         found = self.create_loss(features, mode or ModeKeys.EVAL, logits, labels).training_loss
         return math_ops.add_n([found, *regularization_losses]) if regularization_losses else found
+
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        """See `Head.metrics`."""
+        with get_default_graph().name_scope("metrics"):
+            found = {self.key(name): metric for name, metric in self.own_metrics().items()}
+            if regularization_losses is not None:
+                found[self._regularization_key()] = Mean(_REGULARIZATION)
+        return found
+
+    def update_metrics(  # type: ignore[override]
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
+        """See `Head.update_metrics`, from which it differs in that it takes no mode."""
+        found = self.create_loss(features, ModeKeys.EVAL, logits, labels)
+        return self._updated(eval_metrics, found, self.predictions(logits), regularization_losses)
+
+    def _updated(
+        self,
+        metrics: dict[str, Any],
+        found: HeadLoss,
+        predictions: Mapping[Any, Tensor],
+        regularization_losses: Sequence[Any] | None,
+    ) -> dict[str, Any]:
+        with get_default_graph().name_scope("metrics"):
+            self.take_in({self._without_name(key): metric for key, metric in metrics.items()}, found, predictions)
+            if regularization_losses is not None:
+                metrics[self._regularization_key()].update_state(math_ops.add_n(list(regularization_losses)))
+        return metrics
+
+    def _without_name(self, key: str) -> str:
+        return key.removesuffix(f"/{self._name}") if self._name else key
+
+    def _regularization_key(self) -> str:
+        return f"{_REGULARIZATION}/{self._name}" if self._name else _REGULARIZATION
 
     def create_estimator_spec(
         self,
@@ -176,22 +359,7 @@ class Head(ABC):
         update_ops: Sequence[Any] | None = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
-        """The spec of a model function.
-
-        Args:
-            features: The features.
-            mode: One of `ModeKeys`.
-            logits: ``[batch, logits_dimension]``.
-            labels: The labels, to train and evaluate.
-            optimizer: Minimises the loss, and increases the global step.
-            trainable_variables: The variables to change; all trainable ones when None.
-            train_op_fn: Function from the loss to the training step, in place of `optimizer`.
-            update_ops: What to run with each training step; ``GraphKeys.UPDATE_OPS`` when None.
-            regularization_losses: Scalars to add to the loss.
-
-        Raises:
-            ValueError: Something has a wrong shape or dtype, or not one of `optimizer` and `train_op_fn` is given.
-        """
+        """See `Head.create_estimator_spec`."""
         graph = get_default_graph()
         with graph.name_scope(self._name or "head"):
             with graph.name_scope("predictions"):
@@ -203,10 +371,8 @@ class Head(ABC):
             extra = math_ops.add_n(list(regularization_losses)) if regularization_losses else None
             loss = found.training_loss if extra is None else math_ops.add_n([found.training_loss, extra])
             if mode == ModeKeys.EVAL:
-                with graph.name_scope("metrics"):
-                    metrics = self.metric_ops(found, predictions)
-                    if extra is not None:
-                        metrics[self.key("regularization_loss")] = mean_metrics.mean(extra)
+                given = regularization_losses or None
+                metrics = self._updated(self.metrics(given), found, predictions, given)
                 return EstimatorSpec(mode, predictions=predictions, loss=loss, eval_metric_ops=metrics)
             train_op = make_train_op(loss, optimizer, train_op_fn, trainable_variables, update_ops)
         self._summarize(found, loss, extra)
@@ -219,7 +385,7 @@ class Head(ABC):
                 total = math_ops.reduce_sum(found.weights * array_ops.ones_like(found.unreduced_loss))
                 summaries.scalar(self.key("average_loss"), found.training_loss / total)
             if extra is not None:
-                summaries.scalar(self.key("regularization_loss"), extra)
+                summaries.scalar(self.key(_REGULARIZATION), extra)
 
     def key(self, name: str) -> str:
         """The name of a metric or summary, which ends in that of the head."""
@@ -470,46 +636,67 @@ def only(found: dict[str, Tensor], keys: Sequence[str] | None) -> dict[Any, Tens
 # -- metrics -----------------------------------------------------------------------------------------------
 
 
-def weighted_mean(values: Tensor, weights: Any) -> Any:
-    """The metric of a mean in which each example counts as its weight says."""
-    weights = None if isinstance(weights, float) else array_ops.to_float(weights) * array_ops.ones_like(values)
-    return mean_metrics.mean(array_ops.to_float(values), weights)
+class TrapezoidArea(AUC):
+    """The area under precision over recall as `tf.metrics.auc` sums it, by trapezoids.
+
+    Args:
+        name: Name.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(curve="PR", name=name)
+
+    def result(self) -> Tensor:
+        """The area, a float32 scalar."""
+        hits, _, false, missed = self._counts.values()
+        recall, precision = ((hits + _SMALL) / (hits + rest + _SMALL) for rest in (missed, false))
+        return math_ops.reduce_sum((recall[:-1] - recall[1:]) * (precision[:-1] + precision[1:]) / 2.0)
 
 
-def larger_share(metric: Any) -> Any:
-    """The accuracy of always saying what is more frequent, given the metric of the mean of labels 0 and 1."""
-    value, update = metric
-    return math_ops.maximum(value, 1.0 - value), math_ops.maximum(update, 1.0 - update)
+def areas(end: str = "", is_canned: bool = False) -> dict[str, Metric]:
+    """The areas under both curves of a binary classifier, by their names, those of `AREAS` and an end.
+
+    Args:
+        end: What the names end in.
+        is_canned: Whether the canned estimators' head is meant, of which TensorFlow 1 sums one of them by trapezoids.
+    """
+    roc, below = (f"{name}{end}" for name in AREAS)
+    return {roc: AUC(name=roc), below: TrapezoidArea(below) if is_canned else AUC(curve="PR", name=below)}
 
 
-def plain(weights: Any) -> Any:
-    """Weights as the functions of ``tf.metrics`` take them."""
-    return None if isinstance(weights, float) else weights
+def at_thresholds(thresholds: Sequence[float], key: Callable[[str], str]) -> dict[str, Metric]:
+    """Accuracy, precision and recall when what is above a threshold counts as yes, by `threshold_names`.
 
-
-def at_threshold(labels: Tensor, predictions: Tensor, weights: Any, threshold: float) -> dict[str, Any]:
-    """Accuracy, precision and recall when what is above a threshold counts as yes, by their names."""
-    says_yes = array_ops.to_float(math_ops.greater(predictions, threshold))
-    broadcast = None if isinstance(weights, float) else weights * array_ops.ones_like(predictions)
-    found: dict[str, Any] = {
-        f"accuracy/positive_threshold_{threshold:g}": mean_metrics.accuracy(labels, says_yes, broadcast)
-    }
-    for name, metric in (
-        ("precision", binary_metrics.precision_at_thresholds),
-        ("recall", binary_metrics.recall_at_thresholds),
-    ):
-        value, update = metric(labels, predictions, [threshold], broadcast)
-        found[f"{name}/positive_threshold_{threshold:g}"] = (array_ops.squeeze(value), array_ops.squeeze(update))
+    Args:
+        thresholds: The thresholds.
+        key: Function from such a name to that of the object.
+    """
+    found: dict[str, Metric] = {}
+    for threshold in thresholds:
+        accuracy, precision, recall = threshold_names([threshold])
+        found[accuracy] = BinaryAccuracy(name=key(accuracy), threshold=threshold)
+        found[precision] = Precision(threshold, name=key(precision))
+        found[recall] = Recall(threshold, name=key(recall))
     return found
 
 
-def areas(labels: Tensor, predictions: Tensor, weights: Any) -> dict[str, Any]:
-    """The areas under both curves of a binary classifier, by their names."""
-    broadcast = None if isinstance(weights, float) else weights * array_ops.ones_like(predictions)
-    return {
-        "auc": binary_metrics.auc(labels, predictions, broadcast),
-        "auc_precision_recall": binary_metrics.auc(labels, predictions, broadcast, curve="PR"),
-    }
+def threshold_names(thresholds: Sequence[float]) -> list[str]:
+    """Names of metrics at thresholds, three for each."""
+    kinds = ("accuracy", "precision", "recall")
+    return [f"{kind}/positive_threshold_{threshold:g}" for threshold in thresholds for kind in kinds]
+
+
+def take_in_all(metrics: Mapping[str, Metric], names: Iterable[str], values: Sequence[Any], weights: Any) -> None:
+    """Let the metrics of some names take the same values in.
+
+    Args:
+        metrics: Metrics by name.
+        names: The names.
+        values: The labels and the predictions, or one tensor of which there is a mean.
+        weights: The weights of the examples.
+    """
+    for name in names:
+        metrics[name].update_state(*values, sample_weight=weights)
 
 
 def checked_thresholds(thresholds: Any) -> tuple[float, ...]:

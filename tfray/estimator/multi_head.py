@@ -7,16 +7,16 @@ from typing import Any
 
 from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, PredictOutput
-from tfray.estimator.heads import Head, HeadLoss
+from tfray.estimator.heads import BaseHead, HeadLoss
 from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.keras.running_metrics import Mean, Metric
 from tfray.library.inspect import summaries
-from tfray.library.metrics import mean_metrics
 from tfray.ops.math import math_ops
 
 
-class MultiHead(Head):
+class MultiHead(BaseHead):
     """Several heads. Their losses are added up; labels are a dictionary by the heads' names.
 
     Logits are a dictionary by the heads' names, or one tensor with the logits of all heads side by side. Predictions
@@ -31,7 +31,7 @@ class MultiHead(Head):
     """
 
     @checked
-    def __init__(self, heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> None:
+    def __init__(self, heads: Sequence[BaseHead], head_weights: Sequence[float] | None = None) -> None:
         if not heads:
             raise ValueError(f"Must specify heads. Given: {heads}")
         names = [head.name for head in heads]
@@ -52,7 +52,7 @@ class MultiHead(Head):
         return name
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
-        """See `Head.create_loss`."""
+        """See `BaseHead.create_loss`."""
         if not isinstance(labels, Mapping):
             raise ValueError(f"labels must be a dict, by the names of the heads. Given: {labels!r}")
         missing = [head.name for head in self._heads if head.name not in labels]
@@ -100,16 +100,35 @@ class MultiHead(Head):
             found |= {(head.name, name): tensor for name, tensor in head.predictions(divided[head.name]).items()}
         return found if keys is None else {key: found[key] for key in keys}
 
-    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
-        """Those of the heads, and the loss of each."""
-        found: dict[str, Any] = {}
+    def own_metrics(self) -> dict[str, Metric]:
+        """The loss of each head. `update_metrics` adds those of the heads."""
+        return {name: Mean(name) for name in self._loss_names()}
+
+    def take_in(self, metrics: Mapping[str, Any], loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> None:
+        """See `BaseHead.take_in`."""
+        for name, of_head in zip(self._loss_names(), self._last, strict=True):
+            metrics[name].update_state(of_head.training_loss)
+
+    def _loss_names(self) -> list[str]:
+        return [head.key("loss") for head in self._heads]
+
+    def _updated(
+        self,
+        metrics: dict[str, Any],
+        found: HeadLoss,
+        predictions: Mapping[Any, Tensor],
+        regularization_losses: Sequence[Any] | None,
+    ) -> dict[str, Any]:
+        super()._updated(metrics, found, predictions, regularization_losses)
         for head, of_head in zip(self._heads, self._last, strict=True):
-            found[head.key("loss")] = mean_metrics.mean(of_head.training_loss)
-            found |= head.metric_ops(of_head, self._of(head, predictions))
-        return found
+            metrics |= head._updated(head.metrics(), of_head, self._of(head, predictions), None)
+        return metrics
+
+    def _without_name(self, key: str) -> str:
+        return key
 
     @staticmethod
-    def _of(head: Head, predictions: Mapping[Any, Tensor]) -> dict[Any, Tensor]:
+    def _of(head: BaseHead, predictions: Mapping[Any, Tensor]) -> dict[Any, Tensor]:
         return {name: tensor for (owner, name), tensor in predictions.items() if owner == head.name}
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:

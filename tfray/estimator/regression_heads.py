@@ -7,26 +7,27 @@ from typing import Any
 
 from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
-from tfray.estimator.heads import Head, HeadLoss
+from tfray.estimator.heads import BaseHead, HeadLoss
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
+from tfray.keras.running_metrics import Mean, Metric
 from tfray.library.layers.losses import Reduction
 from tfray.ops.math import math_ops
 from tfray.ops.nn import cross_entropy_ops
 
 
-class RegressionHead(Head):
+class RegressionHead(BaseHead):
     """The head of a regression: squared errors.
 
     Labels are ``[batch, label_dimension]``, or ``[batch]`` if that is 1.
 
     Args:
         label_dimension: How many numbers an example has.
-        weight_column: As of `Head`.
-        loss_reduction: As of `Head`.
-        loss_fn: As of `Head`.
+        weight_column: As of `BaseHead`.
+        loss_reduction: As of `BaseHead`.
+        loss_fn: As of `BaseHead`.
         inverse_link_fn: Function from logits to predictions; they are the same when None.
-        name: As of `Head`.
+        name: As of `BaseHead`.
 
     Raises:
         ValueError: `label_dimension` is not positive.
@@ -48,7 +49,7 @@ class RegressionHead(Head):
         self._inverse_link_fn = inverse_link_fn
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
-        """See `Head.create_loss`."""
+        """See `BaseHead.create_loss`."""
         logits = heads.with_last_dimension(logits, self._logits_dimension)
         wanted = heads.to_float(heads.labels_like(labels, logits, self._logits_dimension))
         size = self._logits_dimension
@@ -62,16 +63,21 @@ class RegressionHead(Head):
             found = {"predictions": self._inverse_link_fn(logits), "logits": logits}
         return heads.only(found, keys)
 
-    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
-        """See `Head.metric_ops`."""
-        return {
-            self.key("average_loss"): heads.weighted_mean(loss.unreduced_loss, loss.weights),
-            self.key("prediction/mean"): heads.weighted_mean(predictions["predictions"], loss.weights),
-            self.key("label/mean"): heads.weighted_mean(loss.processed_labels, loss.weights),
-        }
+    def own_metrics(self) -> dict[str, Metric]:
+        """See `BaseHead.own_metrics`."""
+        return {name: Mean(name) for name in ("average_loss", "prediction/mean", "label/mean")}
+
+    def take_in(self, metrics: Mapping[str, Any], loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> None:
+        """See `BaseHead.take_in`."""
+        for name, values in (
+            ("average_loss", loss.unreduced_loss),
+            ("prediction/mean", predictions["predictions"]),
+            ("label/mean", loss.processed_labels),
+        ):
+            heads.take_in_all(metrics, [name], (values,), loss.weights)
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """See `Head.export_outputs`."""
+        """See `BaseHead.export_outputs`."""
         values = RegressionOutput(predictions["predictions"])
         return {
             heads.DEFAULT_SERVING: values,
@@ -84,9 +90,9 @@ class LogisticRegressionHead(RegressionHead):
     """The head of a regression of probabilities: sigmoid cross entropy, for labels between 0 and 1.
 
     Args:
-        weight_column: As of `Head`.
-        loss_reduction: As of `Head`.
-        name: As of `Head`.
+        weight_column: As of `BaseHead`.
+        loss_reduction: As of `BaseHead`.
+        name: As of `BaseHead`.
     """
 
     @checked
@@ -108,10 +114,10 @@ class PoissonRegressionHead(RegressionHead):
 
     Args:
         label_dimension: How many numbers an example has.
-        weight_column: As of `Head`.
-        loss_reduction: As of `Head`.
+        weight_column: As of `BaseHead`.
+        loss_reduction: As of `BaseHead`.
         compute_full_loss: Whether the loss has the term that depends on the labels alone, by Stirling's formula.
-        name: As of `Head`.
+        name: As of `BaseHead`.
     """
 
     @checked

@@ -226,8 +226,8 @@ def _kind(name: str, function: Callable[..., Any], words: str, default_name: str
 
 def accuracy(y_true: Any, y_pred: Any) -> Tensor:
     """Whether predictions are equal to the targets."""
-    y_pred = convert_to_tensor(y_pred)
-    return array_ops.to_float(math_ops.equal(array_ops.cast(y_true, y_pred.dtype), y_pred))
+    y_true = convert_to_tensor(y_true)
+    return array_ops.to_float(math_ops.equal(y_true, array_ops.cast(y_pred, y_true.dtype)))
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:

@@ -106,8 +106,8 @@ def get_default_head(params: ForestHParams, weights_name: Any = None, name: str 
     if params.regression:
         return RegressionHead(params.num_outputs, weights_name, name=name)
     if params.num_classes == 2:
-        return BinaryClassHead(weights_name, name=name)
-    return MultiClassHead(params.num_classes, weights_name, name=name)
+        return BinaryClassHead.canned(weights_name, name=name)
+    return MultiClassHead.canned(params.num_classes, weights_name, name=name)
 
 
 class CoreTensorForestEstimator(Estimator):
