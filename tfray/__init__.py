@@ -542,7 +542,7 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
     from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
-    from tfray import contrib, estimator, keras, onnx
+    from tfray import contrib, distribute, estimator, keras, onnx
     from tfray.library.functions import executor_settings as experimental
     from tfray.library.functions import user_ops, xla
     from tfray.library.functions.critical_section import CriticalSection
@@ -648,9 +648,10 @@ __all__ = [
     "decode_raw", "delete_session_tensor", "depth_to_space", "dequantize", "deserialize_many_sparse", "device", "diag",
     "diag_part", "digamma", "dimension_at_index", "dimension_value", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior",
-    "disable_v2_tensorshape", "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition",
-    "dynamic_stitch", "edit_distance", "einsum", "enable_control_flow_v2", "enable_eager_execution",
-    "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape",
+    "disable_v2_tensorshape", "distribute", "distributions", "div", "div_no_nan", "divide", "double", "dtypes",
+    "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "enable_control_flow_v2",
+    "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior",
+    "enable_v2_tensorshape",
     "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp",
     "expand_dims", "experimental", "expm1",
     "extract_image_patches", "extract_volume_patches", "eye", "fake_quant_with_min_max_args",

@@ -59,7 +59,7 @@ NOT_WANTED: Final = {
     r"config\.experimental_connect_to_(cluster|host)": "tf.Session with a target, such as that of a tf.train.Server",
     r"distribute\.cluster_resolver\.(GCE|Kubernetes)ClusterResolver(\.\w+)?": "TFConfigClusterResolver, with TF_CONFIG "
     "set from what the cloud says: it takes no client of the cloud's interface",
-    r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
+    r"contrib\.distribute\.(Monitor|Multi\w+|Sta\w+|Step|UpdateContext)": "tf.distribute.Strategy.experimental_run_v2",
     r"contrib\.cudnn_rnn\.Cudnn(\w*Saveable|ParamsFormatConverter\w*)": "tf.train.Saver: weights of the layers are "
     "variables with the names and shapes of TensorFlow's checkpoints",
     r"contrib\.estimator\.DNN(Classifier|Regressor)WithLayerAnnotations": "the estimator without annotations",

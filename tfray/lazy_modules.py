@@ -22,6 +22,7 @@ LAZY: Final = {
     "estimator": "tfray.estimator",
     "experimental": "tfray.library.functions.executor_settings",
     "feature_column": "tfray.library.layers.feature_column",
+    "distribute": "tfray.distribute",
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",
     "distributions": "tfray.library.namespaces.distributions",

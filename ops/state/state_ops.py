@@ -23,6 +23,7 @@ from tfray.framework.op_def import (
     on_every_device,
     register,
 )
+from tfray.framework.replica_mode import merging
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
@@ -309,6 +310,10 @@ def assign(
     if isinstance(ref, Tensor) and hasattr(ref, "assign"):
         part: Tensor = ref.assign(value, name=name)  # of a variable, made by indexing it
         return part
+    replica = merging(ref)
+    if replica is not None:
+        merged: Tensor = replica.update_variable(ref, lambda each: assign(ref, each, validate_shape, name=name), value)
+        return merged
     return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
 
@@ -370,7 +375,17 @@ def assign_add(
         >>> session.run(tf.assign_add(v, [10.0, 10.0]))
         array([11., 12.], dtype=float32)
     """
+    replica = merging(ref)
+    if replica is not None and not _adds_up(ref):
+        merged: Tensor = replica.update_variable(ref, lambda each: assign_add(ref, each, name=name), value)
+        return merged
     return add_access(ASSIGN_ADD, ref, value, name=name)
+
+
+def _adds_up(ref: VariableOrHandle) -> bool:
+    """Whether a variable of several replicas is a sum that each adds to by itself, such as that of a metric."""
+    synchronization, aggregation = (getattr(ref, name, None) for name in ("synchronization", "aggregation"))
+    return getattr(synchronization, "name", "") == "ON_READ" and getattr(aggregation, "name", "") in ("NONE", "SUM")
 
 
 def _dense_update(name: str, operation: str) -> OpDef:
@@ -435,6 +450,10 @@ def assign_sub(
         >>> session.run(tf.assign_sub(v, [1.0, 1.0]))
         array([0., 1.], dtype=float32)
     """
+    replica = merging(ref)
+    if replica is not None and not _adds_up(ref):
+        merged: Tensor = replica.update_variable(ref, lambda each: assign_sub(ref, each, name=name), value)
+        return merged
     return add_access(ASSIGN_SUB, ref, value, name=name)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         cudnn_rnn,
         data,
         deprecated,
+        distribute,
         distributions,
         estimator,
         factorization,
@@ -70,8 +71,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "bayesflow", "checkpoint", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator",
-    "factorization", "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image",
+    "bayesflow", "checkpoint", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distribute", "distributions",
+    "estimator", "factorization", "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image",
     "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics",
     "mixed_precision", "model_pruning", "nn", "opt", "periodic_resample", "quantization", "quantize", "rate",
     "receptive_field", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "solvers",

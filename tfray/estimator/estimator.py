@@ -7,9 +7,12 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from tfray.distribute.strategy import Strategy
 from tfray.estimator import evaluation, saved_models
+from tfray.estimator.distributed import distributed_spec
 from tfray.estimator.input_functions import call_input_fn, features_and_labels, only_features, parameters_of
 from tfray.estimator.replicated import ReplicatedTraining
 from tfray.estimator.run_config import RunConfig, TaskType
@@ -238,15 +241,23 @@ class Estimator:
     ) -> Any:
         graph = Graph()
         graph.seed = self._config.tf_random_seed
-        with graph.as_default(), graph.device(self._device_fn):
+        with graph.as_default(), graph.device(self._device_fn), _scope_of(self._config.train_distribute):
             global_step = self._create_and_assert_global_step(graph)
-            result = call_input_fn(input_fn, ModeKeys.TRAIN, self._params_of(input_fn, ModeKeys.TRAIN), self.config)
-            features, labels, input_hooks = features_and_labels(result)
-            spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
+            spec, input_hooks = self._build(self._config.train_distribute, input_fn, ModeKeys.TRAIN)
             if self._warm_start is not None:
                 warm_start(self._warm_start)
             step = global_step or get_global_step(graph)
             return train_locally(spec, self._config, step, [*input_hooks, *hooks], listeners)
+
+    def _build(
+        self, strategy: Strategy | None, input_fn: InputFn, mode: str
+    ) -> tuple[EstimatorSpec, list[SessionRunHook]]:
+        """Build input and model, for each replica of a strategy if there is one; returns the spec and input hooks."""
+        params = self._params_of(input_fn, mode)
+        if strategy is not None:
+            return distributed_spec(strategy, self._call_model_fn, input_fn, mode, params, self.config)
+        features, labels, hooks = features_and_labels(call_input_fn(input_fn, mode, params, self.config))
+        return self._call_model_fn(features, labels, mode, self.config), hooks
 
     def _replicated(self, input_fn: InputFn, on_checkpoint: Callable[[str], None] | None) -> ReplicatedTraining:
         """Training by replicas on Ray."""
@@ -324,7 +335,7 @@ class Estimator:
         if steps is not None:
             all_hooks.append(evaluation.StopAfterBatchesHook(steps))
         path = self._path_or_newest(checkpoint_path, "evaluated")
-        with Graph().as_default():
+        with Graph().as_default(), _scope_of(self._config.eval_distribute):
             made = self._add_evaluation(input_fn, all_hooks)
             self._warm_start_without(path)
             results = made.run(path, self._config.evaluation_master, self._session_config)
@@ -335,9 +346,7 @@ class Estimator:
         """Add input, model and metrics to the default graph."""
         get_default_graph().seed = self._config.tf_random_seed
         self._create_and_assert_global_step(get_default_graph())
-        result = call_input_fn(input_fn, ModeKeys.EVAL, self._params_of(input_fn, ModeKeys.EVAL), self.config)
-        features, labels, input_hooks = features_and_labels(result)
-        spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
+        spec, input_hooks = self._build(self._config.eval_distribute, input_fn, ModeKeys.EVAL)
         update_op, values = evaluation.add_evaluation(spec.eval_metric_ops, spec.loss)
         all_hooks = (*input_hooks, *hooks, *spec.evaluation_hooks)
         scaffold = spec.scaffold
@@ -529,6 +538,10 @@ def _with_folder(config: RunConfig | None, model_dir: PathLike | None) -> RunCon
     if config.session_config is None:
         config = config.replace(session_config=ConfigProto(allow_soft_placement=True))
     return config
+
+
+def _scope_of(strategy: Strategy | None) -> AbstractContextManager[Any]:
+    return nullcontext() if strategy is None else strategy.scope()
 
 
 def _device_setter(config: RunConfig) -> DeviceFunction | None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library.input.dataset_iterators import Iterator
 from tfray.library.input.datasets import Dataset
 from tfray.library.platform import logging
 from tfray.training.sessions.session_run_hook import SessionRunHook
@@ -22,7 +21,7 @@ class IteratorInitializerHook(SessionRunHook):
         iterator: The iterator over the dataset.
     """
 
-    def __init__(self, iterator: Iterator) -> None:
+    def __init__(self, iterator: Any) -> None:
         self._iterator = iterator
 
     def begin(self) -> None:
@@ -38,10 +37,10 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for name in inspect.signature(function).parameters if name not in bound)
 
 
-def call_input_fn(input_fn: Callable[..., Any], mode: str, params: Any, config: Any) -> Any:
-    """Call an input function with those of `mode`, `params` and `config` that it takes, on the CPU of this task."""
+def call_input_fn(input_fn: Callable[..., Any], mode: str, params: Any, config: Any, input_context: Any = None) -> Any:
+    """Call an input function with those of the other arguments that it takes, on the CPU of this task."""
     names = parameters_of(input_fn)
-    given = {"mode": mode, "params": params, "config": config}
+    given = {"mode": mode, "params": params, "config": config, "input_context": input_context}
     with get_default_graph().device("/cpu:0"):
         return input_fn(**{name: value for name, value in given.items() if name in names})
 

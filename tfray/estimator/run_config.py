@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.distribute.strategy import Strategy, several_processes
+from tfray.errors import ArgumentError
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.formats.files import PathLike, given_path
 from tfray.framework.arguments import expectation
@@ -77,6 +78,15 @@ def _takes_op(function: Any) -> bool:
     return callable(function) and [*inspect.signature(function).parameters] == ["op"]
 
 
+def _is_strategy(value: Any) -> bool:
+    return isinstance(value, Strategy)
+
+
+def _is_distribute_config(value: Any) -> bool:
+    strategies = [getattr(value, name, value) for name in ("train_distribute", "eval_distribute")]
+    return all(each is None or _is_strategy(each) for each in strategies)
+
+
 _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "model_dir": (bool, "a folder"),
     "save_summary_steps": (_is_not_negative, "0 or more"),
@@ -90,6 +100,9 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "session_creation_timeout_secs": (_is_positive, "more than 0"),
     "device_fn": (_takes_op, "a function of one argument, op"),
     "protocol": (lambda protocol: protocol in ("grpc", "grpc+verbs"), "grpc or grpc+verbs"),
+    "train_distribute": (_is_strategy, "a tf.distribute.Strategy"),
+    "eval_distribute": (_is_strategy, "a tf.distribute.Strategy"),
+    "experimental_distribute": (_is_distribute_config, "a tf.contrib.distribute.DistributeConfig"),
     "trainer": (lambda scaling: isinstance(scaling, ScalingConfig), "a tf.train.ScalingConfig"),
 }
 
@@ -114,11 +127,13 @@ class RunConfig:
         keep_checkpoint_max: How many of the newest checkpoints to keep; 0 or None for all.
         keep_checkpoint_every_n_hours: Of those that would be deleted, keep one for every so many hours.
         log_step_count_steps: Steps from one note of loss and speed to the next; None for none.
-        train_distribute: Must be None: tfray has no distribution strategies; use `trainer`.
+        train_distribute: A `tf.distribute.Strategy` that makes the replicas of a model in this process; each takes a
+            batch of the input in every step.
         device_fn: Function from an operation to its device; by default variables go to the parameter servers.
         protocol: The beginning of servers' targets; ``"grpc"`` when None.
-        eval_distribute: Must be None.
-        experimental_distribute: Must be None.
+        eval_distribute: Likewise, for evaluations.
+        experimental_distribute: A `tf.contrib.distribute.DistributeConfig`, which has the two strategies in place of
+            the two arguments.
         experimental_max_worker_delay_secs: The most seconds that a worker waits before it begins; 60 when None. Worker
             n waits 5 (n + 1) seconds, as in TensorFlow, so that the first steps are not all made from the same values.
         session_creation_timeout_secs: Seconds that workers wait for the chief.
@@ -140,11 +155,11 @@ class RunConfig:
         keep_checkpoint_max: int | None = 5,
         keep_checkpoint_every_n_hours: float | None = 10000,
         log_step_count_steps: int | None = 100,
-        train_distribute: None = None,
+        train_distribute: Strategy | None = None,
         device_fn: Callable[[Any], Any] | None = None,
         protocol: str | None = None,
-        eval_distribute: None = None,
-        experimental_distribute: None = None,
+        eval_distribute: Strategy | None = None,
+        experimental_distribute: Any = None,
         experimental_max_worker_delay_secs: int | None = None,
         session_creation_timeout_secs: float = 7200,
         *,
@@ -183,6 +198,9 @@ class RunConfig:
         if self._service is not None and not isinstance(self._service, dict):
             raise TypeError(f"service in TF_CONFIG is {self._service!r}, expected a dictionary")
         self._take_place(environment)
+        strategy = self.train_distribute
+        if strategy is not None and self._num_worker_replicas > 1 and not strategy.extended.experimental_between_graph:
+            raise ValueError(several_processes(strategy))
         if session_config is None and self._cluster_spec:
             self._values["session_config"] = self._session_config_of_task()
 
@@ -191,11 +209,6 @@ class RunConfig:
         for name, value in values.items():
             if name not in _REPLACEABLE:
                 raise ValueError(f"RunConfig.replace cannot replace {name!r}; it can replace {', '.join(_REPLACEABLE)}")
-            if name in ("train_distribute", "eval_distribute", "experimental_distribute") and value is not None:
-                raise InvalidArgumentError(
-                    f"RunConfig: {name} is {value!r}: tfray has no distribution strategies; train on replicas with "
-                    "RunConfig(trainer=tf.train.ScalingConfig(workers=...)), or as a cluster with `tfray launch`"
-                )
             made[name] = value.item() if isinstance(value, np.generic) else value
         if values.get("save_checkpoints_steps") is not None and values.get("save_checkpoints_secs") is not None:
             raise ArgumentError(_BOTH)
@@ -207,6 +220,13 @@ class RunConfig:
             value = made[name]
             if value is not None and not check(value):
                 raise ArgumentError(f"RunConfig: {name} is {value!r}, expected {expected}")
+        for name in ("train_distribute", "eval_distribute"):
+            strategy = getattr(made["experimental_distribute"], name, None)
+            if strategy is None or strategy is made[name]:
+                continue
+            if made[name] is not None:
+                raise ArgumentError(f"RunConfig: Either `{name}` or `experimental_distribute.{name}` can be set.")
+            made[name] = strategy
         _SESSION_CONFIG.take("RunConfig: session_config", made["session_config"])
         self._values = made
 
@@ -407,14 +427,16 @@ class RunConfig:
         return found
 
     @property
-    def train_distribute(self) -> None:
-        """None: tfray has no distribution strategies."""
-        return None
+    def train_distribute(self) -> Strategy | None:
+        """The strategy that makes the replicas of a model that is trained, or None."""
+        found: Strategy | None = self._values["train_distribute"]
+        return found
 
     @property
-    def eval_distribute(self) -> None:
-        """None: tfray has no distribution strategies."""
-        return None
+    def eval_distribute(self) -> Strategy | None:
+        """The strategy that makes the replicas of a model that is evaluated, or None."""
+        found: Strategy | None = self._values["eval_distribute"]
+        return found
 
     @property
     def protocol(self) -> str | None:

@@ -230,7 +230,7 @@ class _Importer:
     def _create(self, node: PlainNode, inputs: list[Tensor], controls: list[Operation]) -> Operation:
         attrs = dict(node.attr)
         if "_class" in attrs:
-            attrs["_class"] = [self._new_name(name) if self._local(name) else name for name in attrs["_class"]]
+            attrs["_class"] = [self._placed_with(name) for name in attrs["_class"]]
         attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, PlainRegion))
         op = self._graph.add_operation(
             node.op,
@@ -258,6 +258,13 @@ class _Importer:
         """Names of what is to be replaced, which nothing uses, and which the graph that is added has not."""
         unused = self._replaced.keys() - self._used
         return {name for name in unused if name[1:] not in self._ops and self._tensor(name) is None}
+
+    def _placed_with(self, name: str) -> str:
+        """The new name of an operation whose device another one shares, or the name of what replaces it."""
+        given = self._replaced.get(f"{name}:0")
+        if given is not None:
+            return given.op.name
+        return self._new_name(name) if self._local(name) else name
 
     def _local(self, name: str) -> bool:
         """Whether `name` is that of an operation that is added here, not of one that was there before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor, get_default_graph
 
@@ -119,3 +119,18 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 def get_collection_ref(key: str) -> list[Any]:
     """A collection of the current graph itself."""
     return get_default_graph().get_collection_ref(key)
+
+
+_OF_GRAPH: Final = ("_devices", "_control", "_colocation", "_attr_scope")
+"""Scopes that a graph has whichever thread builds it. Scopes of names belong to a thread."""
+
+
+def scopes_of(graph: Graph) -> dict[str, Any]:
+    """The devices, control dependencies, colocations and attributes that new operations of a graph would get."""
+    return {name: getattr(graph, name) for name in _OF_GRAPH}
+
+
+def take_up(graph: Graph, scopes: dict[str, Any]) -> None:
+    """Let new operations get what `scopes_of` returned: so several threads build one graph in turns."""
+    for name, value in scopes.items():
+        setattr(graph, name, value)

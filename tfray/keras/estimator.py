@@ -21,6 +21,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode
+from tfray.framework.replica_mode import current_mode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
@@ -28,6 +29,7 @@ from tfray.keras.files.saving import load_model
 from tfray.keras.step_values import importance, mean_loss, values_of
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.layers.layer_history import mask_of
+from tfray.library.layers.losses import share_of_replica
 from tfray.library.metrics.mean_metrics import mean
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -61,6 +63,9 @@ def model_to_estimator(
     Features are a dictionary by the names of the model's inputs (``INPUT`` or ``LAYER_input``), or one tensor for a
     model with one input. Labels are a tensor, or for several outputs a dictionary by the names of their layers, which
     are also those of the predictions. A metric is called as in the model's logs.
+
+    Under ``RunConfig(train_distribute=...)`` moving averages, such as those of batch normalization, follow the first
+    replica: TensorFlow takes the mean over the replicas.
 
     Args:
         keras_model: The model.
@@ -179,7 +184,7 @@ class _Recorded:
                     metrics[name if place == 0 else f"{name}_{place}"] = mean(values, counts)
             return EstimatorSpec(mode, predictions=predictions, loss=loss, eval_metric_ops=metrics)
         trained = [variable for variable in variables if variable.trainable]
-        step = group(self._optimizer.fresh().minimize(loss, trained), *updates)
+        step = group(self._optimizer.fresh().minimize(share_of_replica(loss), trained), *updates)
         with get_default_graph().control_dependencies([step]):
             train_op = assign_add(get_or_create_global_step(), 1).op
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
@@ -191,21 +196,32 @@ class _Recorded:
             replaced[tensor_name] = self._cast_like(tensor_name, self._feature(features, name))
         if self._phase is not None:
             replaced[self._phase] = constant(training)
+        mode = current_mode()
+        first = mode is None or mode.replica is None or mode.replica.number == 0
+        graph, graph_def, variables = get_default_graph(), self._graph_def, []
+        if not first:  # another replica: it has the variables of the first one, whose updates count
+            made = {variable.op.name: variable for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
+            variables = [made[definition.variable_name.partition(":")[0]] for definition in self._variables]
+            replaced |= {variable.handle.name: variable.handle for variable in variables}
+            graph_def = PlainGraph([node for node in graph_def.node if node.name not in self._own_names])
         names = [name for name in self._masks if name is not None]
         wanted = [*self._outputs.values(), *self._penalties, *self._updates, *names]
-        found = import_graph_def(self._graph_def, replaced, wanted, name="") or []
+        found = import_graph_def(graph_def, replaced, wanted, name="" if first else "model") or []
         found, masks = found[: len(found) - len(names)], found[len(found) - len(names) :]
         count, extra = len(self._outputs), len(self._penalties)
         masked = (output for output, name in zip(found[:count], self._masks, strict=True) if name is not None)
         for output, mask in zip(masked, masks, strict=True):
             output._keras_mask = mask  # type: ignore[union-attr]
-        graph = get_default_graph()
-        variables = [Variable.from_proto(definition) for definition in self._variables]
-        for variable in variables:
+        outputs, penalties, updates = found[:count], found[count : count + extra], found[count + extra :]
+        if not first:
+            return list(outputs), list(penalties), [], variables
+        for definition in self._variables:
+            variable = Variable.from_proto(definition)
+            variables.append(variable)
             graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, variable)
             if variable.trainable:
                 graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, variable)
-        return list(found[:count]), list(found[count : count + extra]), list(found[count + extra :]), variables
+        return list(outputs), list(penalties), list(updates), variables
 
     def _cast_like(self, tensor_name: str, value: Any) -> Tensor:
         (node,) = [node for node in self._graph_def.node if node.name == tensor_name.partition(":")[0]]

@@ -12,6 +12,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.replica_mode import WITHOUT, current_mode, modes
 from tfray.framework.tensor_shape import ShapeLike
 from tfray.gradients import gradients as gradients_of
 from tfray.keras import learning_rate_schedules as schedules
@@ -30,7 +31,7 @@ from tfray.ops.state import sparse_state_ops
 from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
-from tfray.training.optimizers.optimizer import dense_shape
+from tfray.training.optimizers.optimizer import dense_shape, summed_gradients
 
 # fmt: off
 __all__ = [
@@ -364,6 +365,19 @@ class Optimizer(Described):
         Raises:
             ValueError: No variable has a gradient.
         """
+        mode = current_mode()
+        if mode is not None and mode.replica is not None:
+            made: Operation = mode.replica.merge_call(self._distributed_apply, (list(grads_and_vars), name))
+            return made
+        with modes.activate(WITHOUT):  # a whole batch's gradients, whatever strategy there is
+            return self._apply_once(grads_and_vars, name)
+
+    def _distributed_apply(self, strategy: Any, grads_and_vars: list[tuple[Any, Any]], name: str | None) -> Operation:
+        """`apply_gradients` across the replicas of a strategy: their gradients are added up."""
+        with modes.activate(WITHOUT):
+            return self._apply_once(summed_gradients(strategy, grads_and_vars), name)
+
+    def _apply_once(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None) -> Operation:
         pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
         present = [pair for pair in pairs if pair[0] is not None]
         if not present:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import importlib
 import itertools
 import re
@@ -448,49 +447,6 @@ class LazyLoader(ModuleType):
 
 INVALID_SCOPE_CHARACTERS: Final = re.compile(r"[^-_/.A-Za-z0-9]")
 """What names of scopes cannot have."""
-
-
-class ReduceOp(enum.Enum):
-    """How values of replicas become one. Public as ``tf.distribute.ReduceOp``."""
-
-    SUM = "SUM"
-    MEAN = "MEAN"
-
-
-class OneReplica:
-    """The strategy of a program that has none, and its context: one replica, which does what it is told."""
-
-    num_replicas_in_sync = 1
-    replica_id_in_sync_group = 0
-
-    def merge_call(self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        """What a function of the strategy, and of what each replica gives, returns."""
-        return merge_fn(self, *args, **(kwargs or {}))
-
-    def scope(self) -> Any:
-        """A context in which nothing is different."""
-        return nothing()
-
-    @property
-    def strategy(self) -> OneReplica:
-        """The strategy."""
-        return self
-
-    extended = strategy
-
-    def update(
-        self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
-    ) -> Any:
-        """What a function of a variable, and of further arguments, returns."""
-        return fn(var, *args, **(kwargs or {}))
-
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        """The value of the one replica."""
-        return value
-
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """The values of the one replica."""
-        return [value for value, _ in value_destination_pairs]
 
 
 class NoTPU:

@@ -13,8 +13,9 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.replica_mode import current_mode
 from tfray.framework.scopes import name_scope
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
@@ -97,7 +98,31 @@ def compute_weighted_loss(
             weighted = math_ops.multiply(losses, weights)
         loss = array_ops.cast(_reduced(weighted, losses, weights, reduction), dtype)
         add_loss(loss, loss_collection)
+        _reductions(get_default_graph())[:] = [reduction]
         return loss
+
+
+def _reductions(graph: Graph) -> list[str]:
+    """How the last loss of a graph was reduced; empty if there was none."""
+    found: list[str] = graph.root.extra("last_loss_reduction", list)
+    return found
+
+
+def last_loss_is_sum(graph: Graph) -> bool:
+    """Whether the last loss that `compute_weighted_loss` made in a graph is a sum."""
+    return _reductions(graph) == [Reduction.SUM]
+
+
+def share_of_replica(loss: Tensor) -> Tensor:
+    """What a replica has to minimise where an estimator trains several, whose gradients are added up.
+
+    A loss that is a mean is divided by the number of replicas, so that all of them together have the mean too.
+    """
+    mode = current_mode()
+    if mode is None or not mode.strategy._scales_loss or last_loss_is_sum(loss.graph):
+        return loss
+    replicas = mode.strategy.num_replicas_in_sync
+    return loss if replicas == 1 else loss * (1.0 / replicas)
 
 
 def _is_one(value: TensorLike) -> bool:

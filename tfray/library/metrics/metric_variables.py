@@ -16,7 +16,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.confusion import remove_squeezable_dimensions
 from tfray.library.variables.variable_scope import variable_scope
-from tfray.library.variables.variables import Variable
+from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks import check_ops
 from tfray.ops.checks.check_ops import broadcastable
@@ -44,6 +44,8 @@ def metric_variable(shape: Sequence[int | Tensor] | Tensor | TensorShape, dtype:
         trainable=False,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         name=name,
+        synchronization=VariableSynchronization.ON_READ,  # each replica of a strategy adds to it
+        aggregation=VariableAggregation.SUM,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.replica_mode import merging
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables import initializers
 from tfray.library.variables.variable_scope import get_variable, variable_scope
@@ -37,6 +38,14 @@ def assign_moving_average(
     References:
         Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, section 3.
     """
+    replica = merging(variable)
+    if replica is not None:  # of several replicas, all of which move it together
+
+        def merged(strategy: Any, value: Any) -> Any:
+            mean = strategy.extended.reduce_to("MEAN", value, destinations=variable)
+            return assign_moving_average(variable, mean, decay, zero_debias, name)
+
+        return replica.merge_call(merged, (value,))
     with get_default_graph().name_scope(name or "AssignMovingAvg") as scope:
         value = convert_to_tensor(value)
         gain = array_ops.cast(1.0 - convert_to_tensor(decay), variable.dtype, "decay")

@@ -164,6 +164,9 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
 
     SaveSliceInfo = SaveSliceInfo
 
+    distribute_strategy: Any = None
+    """The strategy of `tf.distribute` in whose scope it was made; its replicas share it."""
+
     # NumPy must leave ``array + variable`` to Variable.__radd__.
     __array_priority__ = 100
 

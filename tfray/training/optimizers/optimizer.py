@@ -26,7 +26,9 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import outermost
+from tfray.framework.replica_mode import current_mode
 from tfray.gradients import gradients
+from tfray.library.layers import losses
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.partition_ops import unique
@@ -157,7 +159,7 @@ class Optimizer:
             loss = loss()
         if loss is None:
             raise InvalidArgumentError("loss is None, expected a tensor to minimise")
-        loss = convert_to_tensor(loss)
+        loss = losses.share_of_replica(convert_to_tensor(loss))
         variables = _flatten(loss.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else var_list)
         if not variables:
             raise InvalidArgumentError("No variables to optimise: the graph has none that is trainable")
@@ -199,6 +201,27 @@ class Optimizer:
             InvalidArgumentError: There is no gradient at all, or one does not fit its variable.
             NotImplementedError: A pair has a tensor in place of its variable.
         """
+        mode = current_mode()
+        if mode is None:
+            return self._apply_once(grads_and_vars, global_step, name)
+        if mode.replica is None:
+            raise RuntimeError(
+                "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context: an optimizer's "
+                "minimize or apply_gradients belongs into the function that strategy.experimental_run_v2 builds for "
+                "each replica"
+            )
+        made: Operation = mode.replica.merge_call(self._distributed_apply, (list(grads_and_vars), global_step, name))
+        return made
+
+    def _distributed_apply(
+        self, strategy: Any, grads_and_vars: list[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """`apply_gradients` across the replicas of a strategy: their gradients are added up."""
+        return self._apply_once(summed_gradients(strategy, grads_and_vars), global_step, name)
+
+    def _apply_once(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Operation:
         pairs = [(_as_gradient(gradient, variable), variable) for gradient, variable in grads_and_vars]
         present = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         if not present:
@@ -427,6 +450,13 @@ class Optimizer:
     def _scalar_for(self, scalar: Any, var: Any) -> Tensor:
         """A hyperparameter in the dtype in which updates of `var` are computed: float32 for half precision."""
         return array_ops.cast(scalar, dtypes.float32 if var.dtype.size == 2 else var.dtype)
+
+
+def summed_gradients(strategy: Any, grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Pairs of a variable and the sum of the replicas' gradients, where there is one."""
+    present = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+    reduced = strategy.extended.batch_reduce_to("SUM", present)
+    return [(gradient, variable) for gradient, (_, variable) in zip(reduced, present, strict=True)]
 
 
 def var_key(var: Any) -> tuple[Graph, str]:

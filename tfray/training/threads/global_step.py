@@ -10,7 +10,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.initializers import zeros_initializer
 from tfray.library.variables.variable_scope import get_variable
-from tfray.library.variables.variables import Variable
+from tfray.library.variables.variables import Variable, VariableAggregation
 
 _GLOBAL_STEP_READ: Final = "global_step_read_op_cache"
 """The collection in which TensorFlow keeps it, too."""
@@ -70,6 +70,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
             zeros_initializer(),
             trainable=False,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,  # all replicas make one step
         )
 
 
