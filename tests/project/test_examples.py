@@ -93,31 +93,31 @@ def test_a_program_with_a_trainer_learns_on_ray(script, tmp_path, ray_local):
     )
 
 
-def printed_number(script, steps, pattern, capsys, *arguments):
+def printed_number(script, steps, pattern, printed_text, *arguments):
     sys.argv[:] = [script, "--steps", str(steps), *arguments]
     runpy.run_path(str(EXAMPLES / script), run_name="__main__")
-    return float(re.findall(pattern, capsys.readouterr().out)[-1])
+    return float(re.findall(pattern, printed_text.readouterr().out)[-1])
 
 
 @pytest.mark.parametrize("script", quick_and_slow(LOOPS))
-def test_a_program_with_a_loop_learns(script, capsys):
+def test_a_program_with_a_loop_learns(script, printed_text):
     steps, pattern, low, high = LOOPS[script]
-    assert low <= printed_number(script, steps, pattern, capsys, "--local") <= high
+    assert low <= printed_number(script, steps, pattern, printed_text, "--local") <= high
 
 
 @pytest.mark.ray
 @pytest.mark.slow
-def test_a_program_with_a_loop_learns_on_ray(capsys, ray_local):
+def test_a_program_with_a_loop_learns_on_ray(printed_text, ray_local):
     steps, pattern, low, high = LOOPS["kmeans.py"]
-    assert low <= printed_number("kmeans.py", steps, pattern, capsys) <= high
+    assert low <= printed_number("kmeans.py", steps, pattern, printed_text) <= high
 
 
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("script", ["gan.py", "policy_gradient.py", "style_transfer.py"])
-def test_programs_with_a_loop_learn_on_ray(script, capsys, ray_local):
+def test_programs_with_a_loop_learn_on_ray(script, printed_text, ray_local):
     steps, pattern, low, high = LOOPS[script]
-    assert low <= printed_number(script, steps, pattern, capsys) <= high
+    assert low <= printed_number(script, steps, pattern, printed_text) <= high
 
 
 REPLICAS = {"downpour_sgd.py": 150, "elastic_averaging.py": 120, "sandblaster_lbfgs.py": 25}
@@ -125,15 +125,15 @@ REPLICAS = {"downpour_sgd.py": 150, "elastic_averaging.py": 120, "sandblaster_lb
 
 
 @pytest.mark.parametrize("script", REPLICAS)
-def test_replicas_that_programs_coordinate_learn(script, capsys):
-    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--local") >= 0.92
+def test_replicas_that_programs_coordinate_learn(script, printed_text):
+    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", printed_text, "--local") >= 0.92
 
 
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("script", REPLICAS)
-def test_replicas_that_programs_coordinate_learn_on_ray(script, capsys, ray_local):
-    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--workers", "3") >= 0.92
+def test_replicas_that_programs_coordinate_learn_on_ray(script, printed_text, ray_local):
+    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", printed_text, "--workers", "3") >= 0.92
 
 
 @pytest.fixture(scope="module")
@@ -186,44 +186,46 @@ def test_a_search_finds_a_good_perceptron(tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.slow
-def test_a_perceptron_learns_from_rows_of_ray_data(capsys, ray_local):
+def test_a_perceptron_learns_from_rows_of_ray_data(printed_text, ray_local):
     pytest.importorskip("ray.data")
     sys.argv[:] = ["ray_data.py", "--epochs", "8"]
     runpy.run_path(str(EXAMPLES / "ray_data.py"), run_name="__main__")
-    steps, accuracy = re.search(r"^(\d+) steps, test accuracy (\S+)$", capsys.readouterr().out, re.MULTILINE).groups()
+    steps, accuracy = re.search(
+        r"^(\d+) steps, test accuracy (\S+)$", printed_text.readouterr().out, re.MULTILINE
+    ).groups()
     assert int(steps) in (95, 96) and float(accuracy) >= 0.9  # 8 passes of 1438 rows, in batches of 120
 
 
-def accuracy_of_model_parallel(capsys, *arguments):
+def accuracy_of_model_parallel(printed_text, *arguments):
     sys.argv[:] = ["model_parallel.py", *arguments]
     runpy.run_path(str(EXAMPLES / "model_parallel.py"), run_name="__main__")
-    printed = capsys.readouterr().out
+    printed = printed_text.readouterr().out
     assert "output/weights:0 (256, 10) on /" in printed
     return float(re.search(r"test accuracy (\S+)", printed)[1])
 
 
-def test_a_model_spreads_over_two_devices_of_this_process(capsys):
-    assert accuracy_of_model_parallel(capsys, "--local", "--steps", "60") >= 0.9
+def test_a_model_spreads_over_two_devices_of_this_process(printed_text):
+    assert accuracy_of_model_parallel(printed_text, "--local", "--steps", "60") >= 0.9
 
 
 @pytest.mark.ray
-def test_a_model_spreads_over_two_actors(capsys, ray_local):
-    assert accuracy_of_model_parallel(capsys, "--steps", "60") >= 0.9
+def test_a_model_spreads_over_two_actors(printed_text, ray_local):
+    assert accuracy_of_model_parallel(printed_text, "--steps", "60") >= 0.9
 
 
-def accuracy_of_input_pipeline(capsys, *arguments):
+def accuracy_of_input_pipeline(printed_text, *arguments):
     sys.argv[:] = ["input_pipeline.py", *arguments]
     runpy.run_path(str(EXAMPLES / "input_pipeline.py"), run_name="__main__")
-    printed = capsys.readouterr().out
+    printed = printed_text.readouterr().out
     assert "the input has ended" in printed
     return float(re.search(r"test accuracy (\S+)", printed)[1])
 
 
-def test_a_model_learns_from_queues(capsys):
-    assert accuracy_of_input_pipeline(capsys, "--local") >= 0.9
+def test_a_model_learns_from_queues(printed_text):
+    assert accuracy_of_input_pipeline(printed_text, "--local") >= 0.9
 
 
 @pytest.mark.ray
 @pytest.mark.slow
-def test_a_model_learns_from_queues_on_actors(capsys, ray_local):
-    assert accuracy_of_input_pipeline(capsys) >= 0.9
+def test_a_model_learns_from_queues_on_actors(printed_text, ray_local):
+    assert accuracy_of_input_pipeline(printed_text) >= 0.9

@@ -217,12 +217,12 @@ def test_a_message_may_come_before_its_tensor_or_after_it(receiver, is_named_fir
     ],
     ids=["beyond its tensor", "empty", "too large a tensor", "too large a chunk", "of another size", "twice"],
 )
-def test_a_malformed_chunk_closes_its_stream_and_leaves_nothing(receiver, chunk, capfd):
+def test_a_malformed_chunk_closes_its_stream_and_leaves_nothing(receiver, chunk, printed_text):
     stream = connected(receiver)
     stream.sendall(chunk)
     assert stream.recv(1) == b""
     wait_for(lambda: not receiver.incoming._tensors)
-    assert "closed a connection: " in capfd.readouterr().err
+    assert "closed a connection: " in printed_text.readouterr().err
 
 
 @pytest.mark.parametrize("form", [("f4", (3,)), ("f4", (-1, -2)), ("string", (8,)), ("nonsense", (8,))])
