@@ -71,7 +71,6 @@ NOT_WANTED: Final = {
     r"contrib\.factorization\.(.*\.)?(GMM\w*|gmm\w*)": "contrib.factorization.KMeans, or scikit-learn's mixtures",
     r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
     "linear model",
-    r"keras\.mixed_precision\b.*": "tf.train.experimental.enable_mixed_precision_graph_rewrite around the optimizer",
     r"LMDBReader|contrib\.data\.LMDBDataset": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
     r"profiler\.((Profiler\.)?advise|AdviceProto|OpLogProto|write_op_log|Profiler\.serialize_to_string)"

@@ -79,7 +79,7 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
         if ref.op.type == "Variable":
             return ref, ref.op.attrs["dtype"], ref.op.attrs["shape"]
     elif isinstance(getattr(ref, "handle", None), Tensor):
-        return ref.handle, ref.dtype, ref.shape
+        return ref.handle, getattr(ref, "true_dtype", ref.dtype), ref.shape
     raise InvalidArgumentError(f"{ref!r} is not a variable: pass a tf.Variable, not a value computed from one")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         layers,
         losses,
         metrics,
+        mixed_precision,
         models,
         optimizers,
         preprocessing,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Input", "Model", "Sequential", "activations", "applications", "backend", "callbacks", "constraints", "datasets",
-    "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
-    "regularizers", "utils", "wrappers",
+    "estimator", "experimental", "initializers", "layers", "losses", "metrics", "mixed_precision", "models",
+    "optimizers", "preprocessing", "regularizers", "utils", "wrappers",
 ]
 # fmt: on
 

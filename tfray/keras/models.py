@@ -78,7 +78,7 @@ class Model(Trainable, Layer):
     _parameters_end_here = True
 
     def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(name=name, **kwargs)
+        super().__init__(name=name, **{"autocast": False, **kwargs})  # its layers cast what they take
         self._init_training()
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []

@@ -30,6 +30,7 @@ from tfray.keras.batch_sources import (
     with_tensors,
 )
 from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, bar_of
+from tfray.keras.mixed_precision.experimental import optimizer_under
 from tfray.keras.settings import floatx
 from tfray.keras.step_values import mean_loss, result_after_update, sum_and_count
 from tfray.keras.training_data import (
@@ -97,6 +98,7 @@ class Trainable:
     get_updates_for: Any
     _take_awaited_weights: Any
     trainable_variables: Any
+    _dtype_policy: Any
     state_updates: Any
     _added_metrics: Any
 
@@ -155,7 +157,7 @@ class Trainable:
             ValueError: There is no such optimizer, loss or metric; dictionaries have other names than the outputs;
                 nothing is left to optimize.
         """
-        self.optimizer = keras_optimizers.get(optimizer)
+        self.optimizer = optimizer_under(self._dtype_policy, keras_optimizers.get(optimizer))
         self._compiled_loss = loss
         self._compiled_metrics = metrics if isinstance(metrics, Mapping) else list(metrics or ())
         of_weights = weighted_metrics if isinstance(weighted_metrics, Mapping) else list(weighted_metrics or ())

@@ -55,6 +55,7 @@ def build_cell(owner: Layer, cell: Any, step: Any, constants: Sequence[Any]) -> 
         if not cell.built:
             cell._scope = get_variable_scope()
             cell._dtype = owner.dtype or cell._dtype
+            cell._dtype_policy = cell._dtype_policy or owner._dtype_policy
             shapes: Any = [step, *constants] if _takes("constants", cell) and constants else step
             cell.build(shapes)
             cell.built = True

@@ -33,6 +33,8 @@ _MODULES: Final = {
     "rnn_cell": "tfray.library.namespaces.rnn_cell",
     "operations": "tfray.keras.layers.operation_layers",
     "feature_column": "tfray.library.layers.feature_column",
+    "mixed_precision": "tfray.keras.mixed_precision.experimental",
+    "loss_scale": "tfray.training.experimental",
 }
 """Modules whose public names may stand in descriptions."""
 
@@ -40,7 +42,7 @@ _MODULES: Final = {
 # fmt: off
 _SHORT: Final = (
     "layers", "models", "initializers", "regularizers", "constraints", "optimizers", "schedules", "losses", "metrics",
-    "feature_column",
+    "feature_column", "mixed_precision", "loss_scale",
 )
 # fmt: on
 """Those in which names without a module are looked for, in this order."""

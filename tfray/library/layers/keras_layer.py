@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -22,14 +21,25 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype, float32
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.tensor_shape import ShapeLike
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import NAMED, CustomObjectScope, Described, named, restored, told
 from tfray.library.layers.input_spec import check_inputs, fitting_weights
 from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
-from tfray.library.layers.layer_history import Tracker, depends_on, history, mask_of, masks_of, takes, takes_masks
-from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
+from tfray.library.layers.layer_history import (
+    Tracker,
+    depends_on,
+    history,
+    mask_of,
+    masks_of,
+    takes,
+    takes_masks,
+    told_of_training,
+    within_call,
+)
+from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, placeholders, sizes_of
+from tfray.library.variables.dtype_policy import DtypePolicy, policy_of, reads_cast_to
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.kept_session import get_session
 from tfray.library.variables.partitioned_variables import Partitioner
@@ -44,7 +54,6 @@ from tfray.library.variables.variable_scope import (
 from tfray.library.variables.variable_store import Reuse, VariableRequest, VariableStore
 from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops
-from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.type_specs import TensorSpec
 
 weight_getter: Final[ContextVar[Callable[..., Any] | None]] = ContextVar("weight_getter", default=None)
@@ -71,6 +80,7 @@ class Layer(Tracker, Described):
         name: Name of the layer and of the name scopes of its calls; by default that of the class, ``max_pooling2d``,
             made unique.
         dtype: Dtype of variables; when None that of the first inputs if they are floating, else of the variable scope.
+            Or a `tf.keras.mixed_precision.experimental.Policy`; the global one, if there is one, when None.
         activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
         input_shape: Shape of one example, for the first layer of a `Sequential` model.
         batch_input_shape: The same with the batch in front.
@@ -78,7 +88,8 @@ class Layer(Tracker, Described):
         batch_size: Number of examples, with `input_shape`.
         weights: Values of all variables, set when they are made.
         dynamic: Not taken: such a layer runs eagerly.
-        autocast: Accepted for TensorFlow 1's sake: inputs keep their dtypes.
+        autocast: Whether a layer with a policy casts floating inputs to the dtype in which it computes; it does when
+            None. Inputs of layers without a policy keep their dtypes.
 
     Attributes:
         built: Whether `build` has run.
@@ -102,7 +113,7 @@ class Layer(Tracker, Described):
         self,
         trainable: bool = True,
         name: str | VariableScope | None = None,
-        dtype: DTypeLike | None = None,
+        dtype: DTypeLike | DtypePolicy | None = None,
         dynamic: bool = False,
         *,
         _scope: str | VariableScope | None = None,
@@ -119,8 +130,10 @@ class Layer(Tracker, Described):
         self._trainable = trainable
         self.built = False
         self.input_spec: Any = None
-        self._dtype = as_dtype(get_variable_scope().dtype if dtype is None else dtype)
-        self._takes_dtype_of_inputs = dtype is None
+        self._dtype_policy, self._autocast = policy_of(dtype), autocast is not False
+        of_variables: Any = dtype if self._dtype_policy is None else self._dtype_policy.variable_dtype
+        self._dtype = as_dtype(get_variable_scope().dtype if of_variables is None else of_variables)
+        self._takes_dtype_of_inputs = of_variables is None
         self._reuse = _reuse
         self._activity_regularizer: Any = named(activity_regularizer, "regularizer")
         input_shape = input_shape if input_dim is None else (input_dim,)
@@ -184,12 +197,13 @@ class Layer(Tracker, Described):
         args, kwargs = self._made_with
         with Graph().as_default():
             twin = type(self)(*map(_anew, args), **{name: _anew(value) for name, value in kwargs.items()})
-            return nest.map_structure(lambda tensor: tensor.shape, twin(_placeholders(input_shape)))
+            return nest.map_structure(lambda tensor: tensor.shape, twin(placeholders(input_shape)))
 
     def compute_output_signature(self, input_signature: Any) -> Any:
         """What describes the outputs for inputs that `tf.TensorSpec` describe: a structure of these."""
         shapes = self.compute_output_shape(nest.map_structure(lambda spec: spec.shape, input_signature))
-        dtype = nest.flatten(input_signature)[0].dtype if self._dtype is None else self._dtype
+        of_inputs = nest.flatten(input_signature)[0].dtype
+        dtype = self._compute_dtype or (of_inputs if self._dtype is None else self._dtype)
         return nest.map_structure(lambda shape: TensorSpec(shape, dtype), shapes)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -224,7 +238,7 @@ class Layer(Tracker, Described):
             if mask is not None and "mask" not in given and takes_masks(names, self.call):
                 passed["mask"] = mask
         tensors = nest.map_structure(_as_tensor, inputs)
-        with _within_call(given.get("training", passed.get("training"))):
+        with within_call(given.get("training", passed.get("training"))):
             outputs = self._outputs_of(tensors, scope, args, kwargs | passed)
         known, own = history(), set(map(id, nest.flatten(inputs)))
         outputs = nest.map_structure(
@@ -250,7 +264,7 @@ class Layer(Tracker, Described):
         """What `call` is told of training without a word of its caller: what a layer around was, or a fixed phase."""
         if "training" not in names or given.get("training") is not None:
             return {}
-        value = getattr(_calls, "training", None)
+        value = told_of_training()
         if value is None:
             phase = get_default_graph().extra("keras_learning_phase", dict).get("phase")
             value = phase if isinstance(phase, bool) else None
@@ -263,6 +277,8 @@ class Layer(Tracker, Described):
     def _outputs_of(
         self, inputs: Structure, scope: ScopeLike | None, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Any:
+        if self._dtype_policy is not None:
+            self._dtype_policy, inputs = self._dtype_policy.of_call(inputs, self._autocast)
         if self._takes_dtype_of_inputs and not self.built:
             self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
             self._takes_dtype_of_inputs = False
@@ -272,9 +288,15 @@ class Layer(Tracker, Described):
                 self._build_in_call(nest.map_structure(lambda tensor: tensor.shape, inputs))
                 self.built = True
             check_inputs(self.input_spec, nest.flatten(inputs), self.name)
-            outputs = self.call(inputs, *args, **kwargs)
+            with reads_cast_to(self._compute_dtype):
+                outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs)
         return outputs
+
+    @property
+    def _compute_dtype(self) -> str | None:
+        """The dtype that a policy says; None without any."""
+        return None if self._dtype_policy is None else self._dtype_policy.compute_dtype
 
     def __mask_outputs(self, inputs: object, outputs: object, mask: object) -> None:
         flat = [output for output in nest.flatten(outputs) if isinstance(output, Tensor)]
@@ -361,7 +383,7 @@ class Layer(Tracker, Described):
             use_resource: Accepted for TensorFlow 1's sake.
             synchronization: When copies are made equal.
             aggregation: How updates of copies are put together.
-            experimental_autocast: Accepted for TensorFlow 1's sake.
+            experimental_autocast: Whether calls read it as the dtype in which the layer computes; they do when None.
 
         Returns:
             The variable.
@@ -401,6 +423,8 @@ class Layer(Tracker, Described):
             inside, own = get_variable_scope().name == scope, self.first_scope(None)
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
+        if self._dtype_policy is not None and experimental_autocast is not False and isinstance(variable, Variable):
+            variable._is_cast_when_read = self._dtype_policy.should_cast_variables and variable.true_dtype.is_floating
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         is_decided = get_variable_scope().custom_getter is None  # here, even if another layer made the variable
         self._own_weights(trainable if is_decided else getattr(variable, "trainable", trainable)).append(variable)
@@ -736,33 +760,10 @@ class Layer(Tracker, Described):
             variable.load(value, get_session())
 
 
-_calls: Final = threading.local()
-
-
-@contextmanager
-def _within_call(training: object) -> Iterator[None]:
-    """The call of a layer that was told this of training, or nothing: layers within it are told the same."""
-    before = getattr(_calls, "training", None)
-    _calls.training = before if training is None else training
-    try:
-        yield
-    finally:
-        _calls.training = before
-
-
 def argument(name: str, value: object) -> Any:
     """An argument of a layer; what it stands for, if it is the name of an activation, an initializer and the like."""
     kind = name.rpartition("_")[2]
     return named_activations.get(value) if kind == "activation" else named(value, kind) if kind in NAMED else value
-
-
-def _placeholders(shape: Any) -> Any:
-    """Placeholders of a shape, or of each in a structure of shapes."""
-    if isinstance(shape, dict):
-        return {name: _placeholders(each) for name, each in shape.items()}
-    if isinstance(shape, (list, tuple)) and any(isinstance(each, (list, tuple, dict, TensorShape)) for each in shape):
-        return type(shape)([_placeholders(each) for each in shape])
-    return placeholder("float32", shape)
 
 
 def _anew(value: Any) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
 
 from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -164,3 +166,22 @@ def depends_on(thing: Any, inputs: Sequence[Any]) -> bool:
     """Whether a tensor, variable or operation depends on one of these inputs: tensors, sparse tensors, or values."""
     ops = reachable_backward([thing if isinstance(thing, Operation) else thing.op])
     return any(getattr(getattr(each, "values", each), "op", None) in ops for each in inputs)
+
+
+_calls: Final = threading.local()
+
+
+@contextmanager
+def within_call(training: object) -> Iterator[None]:
+    """The call of a layer that was told this of training, or nothing: layers within it are told the same."""
+    before = told_of_training()
+    _calls.training = before if training is None else training
+    try:
+        yield
+    finally:
+        _calls.training = before
+
+
+def told_of_training() -> Any:
+    """What the layer whose call this is was told of training; None if it was told nothing."""
+    return getattr(_calls, "training", None)

@@ -9,7 +9,9 @@ from typing import Any
 
 from tfray.framework import nest
 from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import TensorShape
 from tfray.library.layers.layer_history import history
+from tfray.ops.arrays.source_ops import placeholder
 
 
 @dataclass(frozen=True)
@@ -126,3 +128,12 @@ def given_states(layer: Any, states: Mapping[Any, bool]) -> Iterator[None]:
 def _set(states: Mapping[Any, bool]) -> None:
     for layer, is_trainable in states.items():  # those within a layer come after it, which sets theirs
         layer.trainable = is_trainable
+
+
+def placeholders(shape: Any) -> Any:
+    """Placeholders of a shape, or of each in a structure of shapes."""
+    if isinstance(shape, dict):
+        return {name: placeholders(each) for name, each in shape.items()}
+    if isinstance(shape, (list, tuple)) and any(isinstance(each, (list, tuple, dict, TensorShape)) for each in shape):
+        return type(shape)([placeholders(each) for each in shape])
+    return placeholder("float32", shape)

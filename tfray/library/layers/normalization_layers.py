@@ -167,13 +167,21 @@ class BatchNormalization(Layer):
             initializer=initializer,
             regularizer=regularizer,
             constraint=constraint,
+            experimental_autocast=False,
         )
 
     def _add_average(self, name: str, channels: int, initializer: InitializerLike | None) -> Any:
         # The averages stay whole where a partitioner cuts beta and gamma: they are assigned to as one.
         with variable_scope(get_variable_scope(), auxiliary_name_scope=False) as scope:
             scope.set_partitioner(None)
-            return self.add_weight(name, [channels], self._parameter_dtype, initializer=initializer, trainable=False)
+            return self.add_weight(
+                name,
+                [channels],
+                self._parameter_dtype,
+                initializer=initializer,
+                trainable=False,
+                experimental_autocast=False,
+            )
 
     def _initial_deviation(self, shape: ShapeLike, dtype: Any = None, **unused: Any) -> Tensor:
         initial: Any = self.moving_variance_initializer

@@ -25,6 +25,7 @@ from tfray.framework.tensor_operators import VariableInnerNames
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.variables.dtype_policy import dtype_of_reads
 from tfray.ops.arrays import array_ops, slice_ops
 from tfray.ops.arrays.gather_ops import gather_nd
 from tfray.ops.arrays.grouping_ops import group
@@ -170,6 +171,8 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
     # NumPy must leave ``array + variable`` to Variable.__radd__.
     __array_priority__ = 100
 
+    _is_cast_when_read = False  # a layer of mixed precision has it so; see `reads_cast_to`
+
     def __init__(
         self,
         initial_value: TensorLike | Callable[[], TensorLike] | None = None,
@@ -296,7 +299,12 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
 
     @property
     def dtype(self) -> DType:
-        """Dtype of the value."""
+        """Dtype of the value, as it is read here."""
+        return (dtype_of_reads() if self._is_cast_when_read else None) or self.true_dtype
+
+    @property
+    def true_dtype(self) -> DType:
+        """Dtype of the value as it is kept. A layer of mixed precision reads its variables as another one."""
         dtype: DType = self.handle.op.attrs["dtype"]
         return dtype
 
@@ -349,11 +357,14 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         """
         graph = get_default_graph()
         is_read_anew = (graph.has_control_scope and not graph.finalized) or graph.runs_often
-        return self.read_value() if is_read_anew else self._snapshot
+        return self.read_value() if is_read_anew else self._as_read(self._snapshot)
 
     def read_value(self) -> Tensor:
         """A new read, which happens after the control dependencies of the current scope."""
-        return state_ops.read_variable(self)
+        return self._as_read(state_ops.read_variable(self))
+
+    def _as_read(self, value: Tensor) -> Tensor:
+        return array_ops.cast(value, self.dtype) if self._is_cast_when_read else value
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while the variable is not initialised.
@@ -372,7 +383,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Rows of the value: no others are read, and their gradient has no others."""
-        return sparse_state_ops.resource_gather(self, indices, name)
+        return self._as_read(sparse_state_ops.resource_gather(self, indices, name))
 
     def _as_graph_element(self) -> Tensor:
         return self._snapshot

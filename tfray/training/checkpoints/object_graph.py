@@ -95,12 +95,16 @@ class ObjectGraph:
         return ((index, value) for index, value in enumerate(self._values) if isinstance(value, _LEAVES))
 
     def _slots(self) -> Iterator[tuple[int, int, str, str, Any]]:
-        """The slots: numbers of optimizer and variable, name of the slot, where the checkpoint has it, and itself."""
+        """The slots: numbers of optimizer and variable, name of the slot, where the checkpoint has it, and itself.
+
+        Those that an optimizer has from one within it are that one's.
+        """
         for number, optimizer in enumerate(self._values):
+            inner = [self._values[child] for child, _ in self._links[number] if _has_slots(self._values[child])]
             for name in optimizer.get_slot_names() if _has_slots(optimizer) else ():
                 for index, variable in self._leaves():
                     slot = optimizer.get_slot(variable, name) if isinstance(variable, Variable) else None
-                    if slot is not None:
+                    if slot is not None and not any(each.get_slot(variable, name) is slot for each in inner):
                         path = f"{self._paths[index]}/.OPTIMIZER_SLOT/{self._paths[number]}/{_escaped(name)}/{VALUE}"
                         yield number, index, name, path, slot
 

@@ -194,16 +194,16 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     ) -> list[tuple[Any, Any]]:
         """As `Optimizer.compute_gradients`: the gradients of the loss, not of the scaled one."""
         scale = self._loss_scale()
-        scaled = convert_to_tensor(loss() if callable(loss) else loss)
+        given = convert_to_tensor(loss() if callable(loss) else loss)
         pairs = self._optimizer.compute_gradients(
-            scaled * array_ops.cast(scale, scaled.dtype),
+            scaled(given, scale),
             var_list,
             gate_gradients,
             aggregation_method,
             colocate_gradients_with_ops,
             grad_loss,
         )
-        return [(None if grad is None else _scaled(grad, 1 / scale), variable) for grad, variable in pairs]
+        return [(None if grad is None else scaled(grad, 1 / scale), variable) for grad, variable in pairs]
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
@@ -222,9 +222,10 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return group(applied, update, name=name)
 
 
-def _scaled(gradient: Any, factor: Tensor) -> Any:
+def scaled(gradient: Any, factor: Tensor) -> Any:
+    """A tensor, or `IndexedSlices`, times a float scalar, in the dtype that it has."""
     if isinstance(gradient, IndexedSlices):
-        return IndexedSlices(_scaled(gradient.values, factor), gradient.indices, gradient.dense_shape)
+        return IndexedSlices(scaled(gradient.values, factor), gradient.indices, gradient.dense_shape)
     return gradient * array_ops.cast(factor, gradient.dtype)
 
 
