@@ -19,15 +19,15 @@ from tfray.estimator.experimental import (
     linear_logit_fn_builder,
     make_stop_at_checkpoint_step_hook,
 )
-from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forward_features, replicate_model_fn
+from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forward_features
 from tfray.estimator.heads import BaseHead
 from tfray.estimator.linear import LinearEstimator
 from tfray.estimator.multi_head import MultiHead
 from tfray.estimator.receivers import build_supervised_input_receiver_fn_from_input_fn
 from tfray.estimator.regression_heads import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
+from tfray.estimator.towers import TowerOptimizer, replicate_model_fn
 from tfray.formats.files import PathLike
 from tfray.library.layers.losses import Reduction
-from tfray.training.optimizers.tower_optimizer import TowerOptimizer
 from tfray.training.sessions.hooks_stopping import (
     make_early_stopping_hook,
     read_eval_metrics,

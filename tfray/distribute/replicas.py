@@ -25,6 +25,10 @@ from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.arrays.source_ops import constant
 
 
+class ReplicasDiffer(RuntimeError):
+    """The replicas of a strategy call `ReplicaContext.merge_call` a different number of times."""
+
+
 class ReplicaContext:
     """Tells code that builds one replica which one, and lets it agree with the others; see `get_replica_context`.
 
@@ -165,7 +169,7 @@ def _merge(strategy: Any, graph: Graph, threads: list[_ReplicaThread]) -> None:
     """Build what is across the replicas, all of which have paused."""
     counts = [thread.merges for thread in threads]
     if any(thread.done for thread in threads):
-        raise RuntimeError(
+        raise ReplicasDiffer(
             "Some replicas made a different number of replica_context().merge_call() calls: each replica has to make "
             "the same calls of merge_call, and updates of variables and optimizers are such calls; the replicas made "
             f"{', '.join(map(str, counts))}"
@@ -217,7 +221,7 @@ class _ReplicaThread:
         self.variable_scope = get_variable_scope()
         self.name_scope = f"{graph.get_name_scope()}/" if graph.get_name_scope() else ""
         if context.number:
-            self.name_scope += f"replica_{context.number}/"
+            self.name_scope += context.strategy.extended.replica_scope.format(context.number) + "/"
         self._context, self._device, self._graph = context, device, graph
         self._session = get_default_session()
         self._call = function, select_replica(context.number, tuple(args)), select_replica(context.number, dict(kwargs))

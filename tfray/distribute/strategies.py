@@ -25,13 +25,14 @@ class Towers(StrategyExtended):
         devices: Sequence[str],
         parameter_device: str | None = None,
         cross_device_ops: CrossDeviceOps | None = None,
+        are_distinct: bool = True,
     ) -> None:
         super().__init__(container_strategy)
         what = type(container_strategy).__name__
         if isinstance(devices, str) or not devices:
             raise ValueError(f"{what}: Must specify at least one device, in a list, not {devices!r}")
         names = tuple(canonical_name(device) for device in devices)
-        if len(set(names)) < len(names):
+        if are_distinct and len(set(names)) < len(names):
             raise ValueError(f"{what}: No duplicates allowed in `devices` argument: {names}")
         self._worker_devices = names
         self._parameter_devices = (names[0] if parameter_device is None else canonical_name(parameter_device),)

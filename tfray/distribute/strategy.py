@@ -47,6 +47,8 @@ class StrategyExtended:
     should_checkpoint = True
     should_save_summary = True
     experimental_require_static_shapes = False
+    replica_scope = "replica_{}"
+    """The name scope of a replica but the first."""
     input_pipelines = (1, 0)
     """How many processes read data, and the number of this one."""
 
