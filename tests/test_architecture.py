@@ -77,7 +77,7 @@ LAYERS = (
 
 RANKS = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 LARGEST_FOLDER = 30
-MIRRORS = {"contrib", "estimator", "keras", "namespaces"}
+MIRRORS = {"contrib", "distribute", "estimator", "keras", "namespaces"}
 """Folders whose modules are named as TensorFlow names them."""
 
 HEAVY = (

@@ -25,7 +25,7 @@ from tfray.estimator.linear import LinearEstimator
 from tfray.estimator.multi_head import MultiHead
 from tfray.estimator.receivers import build_supervised_input_receiver_fn_from_input_fn
 from tfray.estimator.regression_heads import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
-from tfray.estimator.towers import TowerOptimizer, replicate_model_fn
+from tfray.estimator.replication.towers import TowerOptimizer, replicate_model_fn
 from tfray.formats.files import PathLike
 from tfray.library.layers.losses import Reduction
 from tfray.training.sessions.hooks_stopping import (

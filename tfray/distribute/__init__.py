@@ -10,7 +10,6 @@ from tfray.distribute.current import (
     has_strategy,
     in_cross_replica_context,
 )
-from tfray.distribute.inputs import InputContext, InputReplicationMode
 from tfray.distribute.reduction import (
     CrossDeviceOps,
     HierarchicalCopyAllReduce,
@@ -18,6 +17,7 @@ from tfray.distribute.reduction import (
     ReduceOp,
     ReductionToOneDevice,
 )
+from tfray.distribute.replica_inputs import InputContext, InputReplicationMode
 from tfray.distribute.replicas import ReplicaContext
 from tfray.distribute.strategies import MirroredStrategy, OneDeviceStrategy
 from tfray.distribute.strategy import Strategy, StrategyExtended

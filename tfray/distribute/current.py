@@ -7,8 +7,8 @@ from typing import Any, Final
 from tfray.distribute.reduction import ReduceOp
 from tfray.distribute.replicas import ReplicaContext
 from tfray.distribute.strategy import DefaultStrategy, Strategy
+from tfray.framework.default_stack import WITHOUT, ReplicaMode, modes
 from tfray.framework.graph import get_default_graph
-from tfray.framework.replica_mode import WITHOUT, ReplicaMode, modes
 from tfray.library.layers.losses import last_loss_is_sum
 
 _DEFAULT: Final = DefaultStrategy()

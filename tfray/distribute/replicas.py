@@ -15,9 +15,8 @@ from typing import Any
 
 from tfray.distribute.values import regroup, select_replica
 from tfray.framework import nest
-from tfray.framework.default_stack import default_session_scope, get_default_session
+from tfray.framework.default_stack import ReplicaMode, default_session_scope, get_default_session, modes
 from tfray.framework.graph import Graph, Tensor, get_default_graph
-from tfray.framework.replica_mode import ReplicaMode, modes
 from tfray.framework.scopes import scopes_of, take_up
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.library.variables.variables import VariableAggregation, variable_creator_scope

@@ -8,7 +8,7 @@ from typing import Any
 from tfray.distribute.reduction import ReduceOp
 from tfray.distribute.values import PerReplica, each_result
 from tfray.framework import nest
-from tfray.framework.replica_mode import modes
+from tfray.framework.default_stack import modes
 from tfray.framework.scopes import control_dependencies
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.control.control_flow_ops import while_loop

@@ -9,21 +9,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfray.distribute.inputs import (
+from tfray.distribute.reduction import CrossDeviceOps, ReduceOp, ReductionToOneDevice
+from tfray.distribute.replica_inputs import (
     DistributedDataset,
     DistributedIterator,
     InputContext,
     InputFunctionIterator,
     InputReplicationMode,
 )
-from tfray.distribute.reduction import CrossDeviceOps, ReduceOp, ReductionToOneDevice
 from tfray.distribute.replicas import ReplicaContext, call_for_each_replica
 from tfray.distribute.steps import MultiStepContext, run_steps
 from tfray.distribute.values import PerReplica, each_result, map_replicas
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
+from tfray.framework.default_stack import ReplicaMode, modes
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.replica_mode import ReplicaMode, modes
 from tfray.library.input.datasets import Dataset
 from tfray.library.variables.variables import Variable, variable_creator_scope
 from tfray.ops.arrays import array_ops

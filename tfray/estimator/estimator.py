@@ -12,9 +12,9 @@ from typing import Any
 
 from tfray.distribute.strategy import Strategy
 from tfray.estimator import evaluation, saved_models
-from tfray.estimator.distributed import distributed_spec
 from tfray.estimator.input_functions import call_input_fn, features_and_labels, only_features, parameters_of
-from tfray.estimator.replicated import ReplicatedTraining
+from tfray.estimator.replication.distributed import distributed_spec
+from tfray.estimator.replication.replicated import ReplicatedTraining
 from tfray.estimator.run_config import RunConfig, TaskType
 from tfray.estimator.spec import EstimatorSpec, ModeKeys, check_positive, checked_hooks
 from tfray.estimator.training_loop import train_locally

@@ -9,10 +9,10 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.default_stack import WITHOUT, current_mode, modes
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.replica_mode import WITHOUT, current_mode, modes
 from tfray.framework.tensor_shape import ShapeLike
 from tfray.gradients import gradients as gradients_of
 from tfray.keras import learning_rate_schedules as schedules

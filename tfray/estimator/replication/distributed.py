@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tfray.distribute.current import get_loss_reduction
-from tfray.distribute.inputs import InputContext
 from tfray.distribute.reduction import ReduceOp
+from tfray.distribute.replica_inputs import InputContext
 from tfray.distribute.strategy import Strategy
 from tfray.estimator.input_functions import IteratorInitializerHook, call_input_fn, features_and_labels
 from tfray.estimator.spec import EstimatorSpec, ModeKeys

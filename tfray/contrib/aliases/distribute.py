@@ -17,7 +17,7 @@ from tfray.distribute.current import (
     has_strategy,
     in_cross_replica_context,
 )
-from tfray.distribute.inputs import DistributedDataset
+from tfray.distribute.replica_inputs import DistributedDataset
 from tfray.library.input.datasets import Dataset
 
 DistributionStrategy = Strategy

@@ -1,0 +1,1 @@
+"""Estimators whose models have replicas: in one graph, or on Ray."""
