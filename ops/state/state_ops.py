@@ -9,7 +9,6 @@ import numpy as np
 from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.framework.default_stack import merging
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import Gradient
@@ -24,6 +23,7 @@ from tfray.framework.op_def import (
     on_every_device,
     register,
 )
+from tfray.framework.scopes import merging
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle

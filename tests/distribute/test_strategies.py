@@ -539,3 +539,12 @@ def test_scopes_that_do_not_fit(two):
             two.extended.call_for_each_replica(nested)
 
     two.experimental_run_v2(nested)
+
+
+def test_another_graph_begins_without_a_strategy(two):
+    """So an estimator, which has a graph of its own, may train in the scope of a strategy."""
+    with two.scope(), tf.Graph().as_default():
+        assert not tf.distribute.has_strategy()
+        variable = tf.get_variable("v", initializer=1.0)
+        assert variable.distribute_strategy is None
+        tf.train.GradientDescentOptimizer(1.0).minimize(variable * 2)

@@ -7,8 +7,8 @@ from typing import Any, Final
 from tfray.distribute.reduction import ReduceOp
 from tfray.distribute.replicas import ReplicaContext
 from tfray.distribute.strategy import DefaultStrategy, Strategy
-from tfray.framework.default_stack import WITHOUT, ReplicaMode, modes
 from tfray.framework.graph import get_default_graph
+from tfray.framework.scopes import NoStrategy, ReplicaMode, innermost_mode
 from tfray.library.layers.losses import last_loss_is_sum
 
 _DEFAULT: Final = DefaultStrategy()
@@ -18,8 +18,10 @@ _entered: list[Any] = []
 
 
 def _mode() -> ReplicaMode:
-    mode: ReplicaMode | None = modes.top()
-    return ReplicaMode(_DEFAULT, _DEFAULT_REPLICA) if mode is None or mode is WITHOUT else mode
+    mode = innermost_mode()
+    if mode is None or mode.strategy is NoStrategy:
+        return ReplicaMode(_DEFAULT, _DEFAULT_REPLICA, None)
+    return mode
 
 
 def get_strategy() -> Strategy:
@@ -56,7 +58,7 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     Raises:
         RuntimeError: It is called in the scope of a strategy, or by code that builds a replica.
     """
-    mode: ReplicaMode | None = modes.top()
+    mode = innermost_mode()
     if mode is not None and (not _entered or mode.replica is not None):
         raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
     if _entered:

@@ -15,9 +15,9 @@ from typing import Any
 
 from tfray.distribute.values import regroup, select_replica
 from tfray.framework import nest
-from tfray.framework.default_stack import ReplicaMode, default_session_scope, get_default_session, modes
+from tfray.framework.default_stack import default_session_scope, get_default_session
 from tfray.framework.graph import Graph, Tensor, get_default_graph
-from tfray.framework.scopes import scopes_of, take_up
+from tfray.framework.scopes import innermost_mode, replica_mode, scopes_of, take_up
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.library.variables.variables import VariableAggregation, variable_creator_scope
 from tfray.ops.arrays.shape_ops import identity
@@ -80,13 +80,13 @@ class ReplicaContext:
             RuntimeError: It is called within a branch, loop or function that the replica builds, outside of the
                 replica, or not by every replica.
         """
-        mode = modes.top()
+        mode = innermost_mode()
         own = self._strategy.is_default if mode is None else mode.replica is self
         if not own:
             raise RuntimeError("merge_call is for code that builds a replica: it was called outside of that replica")
         if self._thread is not None:
             return self._thread.merge(merge_fn, tuple(args), dict(kwargs or {}))
-        with modes.activate(ReplicaMode(self._strategy, None)):
+        with replica_mode(self._strategy, None):
             return merge_fn(self._strategy, *args, **(kwargs or {}))
 
     def all_reduce(self, reduce_op: Any, value: Any) -> Any:
@@ -144,7 +144,7 @@ def call_for_each_replica(
     contexts = [ReplicaContext(strategy, number) for number in range(strategy.num_replicas_in_sync)]
     graph = get_default_graph()
     if len(contexts) == 1:
-        with graph.device(devices[0]), modes.activate(ReplicaMode(strategy, contexts[0])):
+        with graph.device(devices[0]), replica_mode(strategy, contexts[0]):
             return function(*select_replica(0, tuple(args)), **select_replica(0, dict(kwargs)))
     threads = [
         _ReplicaThread(context, device, graph, function, args, kwargs)
@@ -276,7 +276,7 @@ class _ReplicaThread:
             scopes.enter_context(self._graph.as_default())
             if self._session is not None:
                 scopes.enter_context(default_session_scope(self._session))
-            scopes.enter_context(modes.activate(ReplicaMode(self._context.strategy, self._context)))
+            scopes.enter_context(replica_mode(self._context.strategy, self._context))
             scopes.enter_context(self._graph.device(self._device))
             scopes.enter_context(self._graph.name_scope(self.name_scope))
             scopes.enter_context(
@@ -318,7 +318,7 @@ def _shared_variables() -> Callable[..., Any]:
     taken: dict[tuple[int, str], int] = {}
 
     def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        mode = modes.top()
+        mode = innermost_mode()
         if mode is None or mode.replica is None:
             return next_creator(**kwargs)
         number, name = mode.replica.number, _NUMBERED.sub("", kwargs.get("name") or "Variable")

@@ -8,8 +8,7 @@ from typing import Any
 from tfray.distribute.reduction import ReduceOp
 from tfray.distribute.values import PerReplica, each_result
 from tfray.framework import nest
-from tfray.framework.default_stack import modes
-from tfray.framework.scopes import control_dependencies
+from tfray.framework.scopes import control_dependencies, innermost_mode
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.control.control_flow_ops import while_loop
 
@@ -37,14 +36,14 @@ class MultiStepContext:
             output: Its value: in code that builds a replica, the replica's; otherwise that of all replicas.
             reduce_op: How the replicas' values become one; None keeps the value of each.
         """
-        mode = modes.top()
+        mode = innermost_mode()
         if mode is not None and mode.replica is not None:
             mode.replica.merge_call(lambda _, value: self._set(name, value, reduce_op), (output,))
         else:
             self._set(name, output, reduce_op)
 
     def _set(self, name: str, value: Any, reduce_op: ReduceOp | str | None) -> None:
-        mode = modes.top()
+        mode = innermost_mode()
         if reduce_op is not None:
             self._shared.add(name)
             if mode is not None:
@@ -58,7 +57,7 @@ class MultiStepContext:
             name: Its name.
             output: Its value; those of several replicas are gathered.
         """
-        mode = modes.top()
+        mode = innermost_mode()
         if mode is not None and mode.replica is not None:
             mode.replica.merge_call(lambda _, value: self.set_non_tensor_output(name, value), (output,))
         else:

@@ -22,8 +22,8 @@ from tfray.distribute.steps import MultiStepContext, run_steps
 from tfray.distribute.values import PerReplica, each_result, map_replicas
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.default_stack import ReplicaMode, modes
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.scopes import innermost_mode, replica_mode
 from tfray.library.input.datasets import Dataset
 from tfray.library.variables.variables import Variable, variable_creator_scope
 from tfray.ops.arrays import array_ops
@@ -71,7 +71,7 @@ class StrategyExtended:
 
     def create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         """Make a variable for all replicas, as ``tf.variable_creator_scope`` makes them."""
-        with modes.activate(ReplicaMode(self._strategy, None)), self.placing_variables():
+        with replica_mode(self._strategy, None), self.placing_variables():
             made = next_creator(**kwargs)
         made.distribute_strategy = self._strategy
         return made
@@ -322,7 +322,7 @@ def number_of_workers(cluster: Any) -> int:
 
 def get_replica_context_of(strategy: Any) -> ReplicaContext | None:
     """The replica of a strategy that is being built, or None."""
-    mode: ReplicaMode | None = modes.top()
+    mode = innermost_mode()
     found: ReplicaContext | None = None if mode is None or mode.strategy is not strategy else mode.replica
     return found
 
@@ -371,7 +371,7 @@ class Strategy:
         Raises:
             RuntimeError: Another strategy is the current one.
         """
-        mode: ReplicaMode | None = modes.top()
+        mode = innermost_mode()
         if mode is not None and mode.strategy is self:
             yield self
             return
@@ -380,7 +380,7 @@ class Strategy:
                 "Mixing different tf.distribute.Strategy objects: the scope of one cannot be entered in the scope of "
                 f"another, {mode.strategy!r}"
             )
-        with modes.activate(ReplicaMode(self, None)), variable_creator_scope(self._creator):
+        with replica_mode(self, None), variable_creator_scope(self._creator):
             yield self
 
     def _creator(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:

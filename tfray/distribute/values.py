@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.framework import nest
-from tfray.framework.default_stack import current_mode
+from tfray.framework.scopes import current_mode
 from tfray.framework.tensor_shape import TensorShape
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
-from typing import Any, Final
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Final, NamedTuple
 
+from tfray.framework.default_stack import DefaultStack
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor, get_default_graph
 
 
@@ -134,3 +135,54 @@ def take_up(graph: Graph, scopes: dict[str, Any]) -> None:
     """Let new operations get what `scopes_of` returned: so several threads build one graph in turns."""
     for name, value in scopes.items():
         setattr(graph, name, value)
+
+
+# -- replicas of strategies -----------------------------------------------------------------------------
+
+
+class ReplicaMode(NamedTuple):
+    """A strategy of `tf.distribute`, and the replica of it that is being built.
+
+    Attributes:
+        strategy: The `tf.distribute.Strategy`.
+        replica: The `tf.distribute.ReplicaContext`; None across replicas, as in ``strategy.scope()``.
+        graph: The graph for which it holds, in this thread.
+    """
+
+    strategy: Any
+    replica: Any
+    graph: Graph | None
+
+
+class NoStrategy:
+    """Stands for the default strategy in code that is to work as if there were no other."""
+
+    is_default = True
+
+
+_modes = DefaultStack()
+
+
+def replica_mode(strategy: Any, replica: Any) -> AbstractContextManager[Any]:
+    """Context manager in which a strategy, and perhaps one of its replicas, is that of this thread and this graph."""
+    return _modes.activate(ReplicaMode(strategy, replica, get_default_graph().root))
+
+
+def innermost_mode() -> ReplicaMode | None:
+    """The mode of this thread in the default graph, or None. Another graph, within it, begins without a strategy."""
+    mode: ReplicaMode | None = _modes.top()
+    return mode if mode is not None and mode.graph is get_default_graph().root else None
+
+
+def current_mode() -> ReplicaMode | None:
+    """The mode of this thread; None without a strategy, or with the default one, which changes nothing."""
+    mode = innermost_mode()
+    return None if mode is None or mode.strategy.is_default else mode
+
+
+def merging(variable: Any) -> Any:
+    """The context of the replica being built, if several replicas update `variable` together; None otherwise."""
+    mode = current_mode()
+    if mode is None or mode.replica is None or mode.strategy.num_replicas_in_sync == 1:
+        return None
+    return mode.replica if getattr(variable, "distribute_strategy", None) is mode.strategy else None

@@ -17,11 +17,11 @@ from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.formats.meta_graph_proto import VariableDef
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.default_stack import current_mode
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode
+from tfray.framework.scopes import current_mode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session

@@ -9,10 +9,10 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.default_stack import WITHOUT, current_mode, modes
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.scopes import NoStrategy, current_mode, replica_mode
 from tfray.framework.tensor_shape import ShapeLike
 from tfray.gradients import gradients as gradients_of
 from tfray.keras import learning_rate_schedules as schedules
@@ -369,12 +369,12 @@ class Optimizer(Described):
         if mode is not None and mode.replica is not None:
             made: Operation = mode.replica.merge_call(self._distributed_apply, (list(grads_and_vars), name))
             return made
-        with modes.activate(WITHOUT):  # a whole batch's gradients, whatever strategy there is
+        with replica_mode(NoStrategy, None):  # a whole batch's gradients, whatever strategy there is
             return self._apply_once(grads_and_vars, name)
 
     def _distributed_apply(self, strategy: Any, grads_and_vars: list[tuple[Any, Any]], name: str | None) -> Operation:
         """`apply_gradients` across the replicas of a strategy: their gradients are added up."""
-        with modes.activate(WITHOUT):
+        with replica_mode(NoStrategy, None):
             return self._apply_once(summed_gradients(strategy, grads_and_vars), name)
 
     def _apply_once(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None) -> Operation:

@@ -18,8 +18,8 @@ from tfray.estimator.input_functions import parameters_of
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.default_stack import current_mode
 from tfray.framework.graph import Operation, get_default_graph
+from tfray.framework.scopes import current_mode
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.layers.losses import Reduction
 from tfray.ops.arrays import array_ops

@@ -13,10 +13,9 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.default_stack import current_mode
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.scopes import name_scope
+from tfray.framework.scopes import current_mode, name_scope
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant

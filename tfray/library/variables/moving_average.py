@@ -7,9 +7,9 @@ from itertools import chain, count
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.default_stack import merging
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.scopes import merging
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables import initializers
 from tfray.library.variables.variable_scope import get_variable, variable_scope

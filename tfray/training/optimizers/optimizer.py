@@ -21,12 +21,12 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.default_stack import current_mode
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import outermost
+from tfray.framework.scopes import current_mode
 from tfray.gradients import gradients
 from tfray.library.layers import losses
 from tfray.library.variables.variables import Variable
