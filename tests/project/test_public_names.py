@@ -84,7 +84,7 @@ def test_what_is_public_is_visible_to_type_checkers(path):
 def test_modules_of_the_package_are_no_public_names():
     inner = {path.stem for path in (ROOT / "tfray").iterdir() if path.suffix == ".py" or path.is_dir()}
     # TensorFlow has something of this name, but for `onnx`, a namespace of tfray's own.
-    both = {"compat", "contrib", "errors", "estimator", "gradients", "keras", "onnx"}
+    both = {"compat", "contrib", "distribute", "errors", "estimator", "gradients", "keras", "onnx"}
     assert inner & set(dir(tf)) == both
     assert callable(tf.gradients)
 

@@ -116,6 +116,12 @@ def share_of_replica(loss: Tensor) -> Tensor:
     """What a replica has to minimise where an estimator trains several, whose gradients are added up.
 
     A loss that is a mean is divided by the number of replicas, so that all of them together have the mean too.
+
+    Args:
+        loss: A scalar, the loss of the replica.
+
+    Returns:
+        A scalar.
     """
     mode = current_mode()
     if mode is None or not mode.strategy._scales_loss or last_loss_is_sum(loss.graph):
