@@ -68,7 +68,13 @@ class StoredVariable(Protocol):
 
 
 class KernelContext(Protocol):
-    """What a kernel may know beyond its input arrays. One context per operation and plan."""
+    """What a kernel may know beyond its input arrays. One context per operation and plan.
+
+    Attributes:
+        kept: What the kernel keeps for later steps; None at first. Not for operations that read `step`.
+    """
+
+    kept: Any
 
     @property
     def xp(self) -> ArrayModule:

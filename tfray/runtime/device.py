@@ -177,7 +177,7 @@ class OpContext:
     """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
 
     __slots__ = (
-        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "container", "device", "op_name",
+        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "container", "device", "kept", "op_name",
         "resources", "session_state", "step", "xp",
     )  # fmt: skip
 
@@ -195,6 +195,7 @@ class OpContext:
         self.resources = device.resources
         self.session_state = device.session_state
         self.step: Any = None
+        self.kept: Any = None
         self._attrs = op.attrs
         self._device = device
         self._regions = regions or {}
