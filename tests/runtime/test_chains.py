@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+
 import numpy as np
 import pytest
 
 import tfray as tf
 from tests.support.waiting import Task, timed_out, until_waiting, waiting
-from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
+from tfray.runtime.executor import PlanRun
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
 
 ENQUEUE, DEQUEUE = 0, 1
 
@@ -127,3 +133,48 @@ def test_shapes_that_a_queue_does_not_tell_are_known_behind_it(session):
         session.run(queue.enqueue(np.full((rows, 3), 2.0, np.float32)))
         assert session.run(total).tolist() == [2.0 * rows] * 3
     assert any("QueueDequeue" in types and "Sum" not in types for types in segments_of(session, total))
+
+
+class DoneMeanwhile:
+    """An attempt that another thread ends between two looks of the step: before anybody can be woken."""
+
+    def __init__(self):
+        self.when_done = None
+        self._looks = 0
+
+    @property
+    def done(self):
+        self._looks += 1
+        return self._looks > 1
+
+    def result(self):
+        return 7
+
+    def cancel(self):
+        raise AssertionError("it is done")
+
+
+def test_what_is_done_while_a_step_begins_to_wait_is_not_waited_for():
+    step = Step(1, mailbox=Mailbox())
+    step.suspends = True
+    assert step.complete("op", DoneMeanwhile) == 7
+    step.cancel()
+
+
+def test_nothing_of_a_step_that_was_left_stays(session):
+    """Not even until the next search for garbage."""
+    queue = tf.FIFOQueue(1, tf.float32, [()], name="q")
+    element = queue.dequeue()
+    gc.collect()
+    gc.disable()
+    try:
+        step = Task(session.run, element)
+        until_waiting(session, "q", DEQUEUE)
+        assert sum(isinstance(each, PlanRun) for each in gc.get_objects()) == 1
+        session.run(queue.enqueue(1.0))
+        step.result()
+        with contextlib.suppress(DeadlineExceededError):
+            session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+        assert not any(isinstance(each, PlanRun) for each in gc.get_objects())
+    finally:
+        gc.enable()

@@ -325,8 +325,8 @@ class OpDef:
         access: ``"read"`` or ``"update"``: the first input is a resource, and the operation reads or updates it and
             every further input that is a resource. Within a step, reads come before updates unless dependencies say
             otherwise.
-        blocking: May wait for another device or step, or for code of the user's. In a plan such an operation is a
-            segment of its own, or ends one. Its results share no memory with anything else, unless `keeps_inputs`.
+        blocking: May wait for another device or step, or for code of the user's. A plan's segment is left there if
+            it has to wait. Its results share no memory with anything else, unless `keeps_inputs`.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         reach: What it uses outside of the graph: files, or Python functions.

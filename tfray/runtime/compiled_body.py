@@ -141,7 +141,7 @@ class CompiledBody:
             Left: An operation has to wait.
         """
         try:
-            function = self._idle.pop()
+            function = self._idle.pop()  # as `acquire`, without its call
         except IndexError:
             function = self.acquire()
         if self._suspends:

@@ -145,7 +145,7 @@ class PlanRun:
             else:
                 outputs = left.go_on()
         except Left as again:
-            self._left.append((segment, again))
+            self._left.append((segment, again.with_traceback(None)))  # frames would keep this object, and its values
             return
         for slot, value in zip(segment.output_slots, outputs, strict=True):
             values[slot] = value

@@ -333,7 +333,7 @@ class Step:
             raise InternalError("a step without a mailbox cannot wait", op_name=op_name)
         attempt.when_done = self.mailbox.wake
         self._attempts[op_name] = attempt
-        if self.suspends:
+        if self.suspends and not attempt.done:  # looked at again: what was done before the line above wakes nobody
             raise Suspended(attempt)
         while not attempt.done:
             self._hold(op_name)
