@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import time
@@ -182,9 +183,9 @@ class Reader(SharedResource):
         """The present work unit; None between two."""
         return self._work
 
-    def fail_again(self, work: bytes, error: Exception) -> None:
+    def fail_again(self, work: bytes, error: OpError) -> None:
         """Let the next read fail as the last one of this work unit did. Call with the lock held."""
-        self._work, self._records = work, _failing(error)
+        self._work, self._records = work, _failing(copy.copy(error))  # a copy, for the next read's name and frames
 
     def more_records(self, most: int) -> list[Record]:
         """What comes behind the records that `next_records` has just given. Call with the lock held.

@@ -332,8 +332,9 @@ def test_records_before_one_that_cannot_be_read_are_there(session, monkeypatch, 
     coordinator = tf.train.Coordinator()
     for thread in tf.train.QueueRunner(target, [enqueue]).create_threads(session, coordinator, start=True):
         thread.join(PATIENCE_S)
-    with pytest.raises(DataLossError):
+    with pytest.raises(DataLossError) as caught:
         coordinator.join()
+    assert caught.value.op_name.startswith("ReaderRead") and "test_several.py" in caught.value.site
     assert numbers(session, target) == [0, 1, 2]
 
 
