@@ -135,6 +135,16 @@ def test_shapes_that_a_queue_does_not_tell_are_known_behind_it(session):
     assert any("QueueDequeue" in types and "Sum" not in types for types in segments_of(session, total))
 
 
+@pytest.mark.parametrize("rows, is_apart", [(10, False), (1000, True)])
+def test_what_takes_much_memory_takes_it_when_it_need_not_wait(session, rows, is_apart):
+    queue = tf.FIFOQueue(2, tf.float32, [[rows, 1000]], name="q")
+    total = tf.reduce_sum(tf.exp(tf.sin(queue.dequeue())))
+    session.run(queue.enqueue(np.zeros((rows, 1000), np.float32)))
+    assert session.run(total) == 1000 * rows
+    segments = segments_of(session, total)
+    assert is_apart == any("QueueDequeue" in types and "Exp" not in types for types in segments)
+
+
 class DoneMeanwhile:
     """An attempt that another thread ends between two looks of the step: before anybody can be woken."""
 

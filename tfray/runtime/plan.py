@@ -38,6 +38,10 @@ MAX_SPECIALIZATIONS: Final = 8
 generic form, so that inputs of ever new shapes do not compile for ever."""
 
 
+_MOST_CHAINED_BYTES: Final = 1 << 22
+"""4 MiB of results: a segment that computes more takes so long that running it by itself does not matter."""
+
+
 @dataclass
 class Partition:
     """What one device runs in a step.
@@ -588,13 +592,16 @@ def _needs(segments: Sequence[Segment]) -> list[int]:
 def _may_join(segment: Segment) -> bool:
     """Whether a segment may be part of a longer one.
 
-    One that may hold up its thread comes last. One that is compiled for the shapes of its inputs has to know them when
-    it begins.
+    One that may hold up its thread comes last. One that computes much would hold its memory while another operation
+    waits. One that is compiled for the shapes of its inputs has to know them when it begins.
     """
     if segment.may_hold_thread:
         return False
     if segment.suspends:
         return True
+    results = [tensor for op in segment.ops for inner in ops_within(op) for tensor in inner.outputs]
+    if sum((tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0) for tensor in results) > _MOST_CHAINED_BYTES:
+        return False
     members = set(segment.ops)
     inputs = dict.fromkeys(t for op in segment.ops for t in op.inputs if t.op not in members)
     return not depends_on_input_shapes(generic_body(segment.ops, list(inputs), []))
