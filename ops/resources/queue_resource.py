@@ -131,7 +131,7 @@ class Queue(SharedResource):
             for i, array in enumerate(components):
                 if array.shape != self._sizes[i] and not self.fits(array.shape, i):
                     raise self._misfit(i, array.shape)
-        element = tuple([_kept(array) for array in components])
+        element = tuple([array.copy() if array.ndim else _kept(array) for array in components])
         with self.lock:
             if not (self.closed or self._lines[ENQUEUE] or len(self._elements) >= self._limit):
                 self._push((element,))
@@ -485,13 +485,15 @@ class ShuffleQueue(Queue):
 
     def _pop(self, count: int) -> list[Element]:
         elements: list[Element] = self._elements
-        taken = []
-        for _ in range(count):
-            if not self._numbers:
-                self._numbers = self._stream.draw(lambda generator: generator.random(256).tolist())
-            index = int(self._numbers.pop() * len(elements))
-            elements[index], elements[-1] = elements[-1], elements[index]
-            taken.append(elements.pop())
+        taken, numbers = [], self._numbers
+        for left in range(len(elements) - 1, len(elements) - 1 - count, -1):
+            if not numbers:
+                numbers = self._numbers = self._stream.draw(lambda generator: generator.random(256).tolist())
+            index = int(numbers.pop() * (left + 1))
+            last = elements.pop()
+            if index < left:
+                last, elements[index] = elements[index], last
+            taken.append(last)
         return taken
 
     def _put_back(self, elements: list[Element]) -> None:
