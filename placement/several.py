@@ -1,8 +1,8 @@
 """Queue runners: the form of an operation that takes several elements of one queue, and adds them to another, at once.
 
-A queue runner repeats one operation: it takes an element of a queue, computes something of it, and adds that to another
-queue. As many of these steps as need not wait can as well be one: for so many elements as the first queue has, and the
-second has room for. What lies between the two is built anew from the rules of `tfray.ops.kernels.batch_rules`.
+A queue runner repeats one operation: it takes an element of a queue, or a record of a reader, computes something of it,
+and adds that to another queue. As many of these steps as need not wait can as well be one: for so many elements as are
+there, and find room. What lies between the two is built anew from the rules of `tfray.ops.kernels.batch_rules`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.ops.dataflow.queue_ops import QUEUE_DEQUEUE, QUEUE_DEQUEUE_SOME, QUEUE_ENQUEUE, QUEUE_ENQUEUE_SOME
+from tfray.ops.dataflow.reader_ops import READER_READ, READER_READ_SOME
 from tfray.ops.dataflow.resource_operations import use_resource
 from tfray.ops.kernels.batch_rules import Batch, Value
 from tfray.placement.simplify import copied
@@ -36,13 +37,14 @@ def several_at_once(enqueue: Operation) -> Operation | None:
     if not isinstance(enqueue, Operation) or enqueue.op_def is not QUEUE_ENQUEUE:
         return None
     ops = topological_order(reachable_backward([enqueue]))
-    sources = [op for op in ops if op.op_def is QUEUE_DEQUEUE]
+    sources = [op for op in ops if op.op_def in (QUEUE_DEQUEUE, READER_READ)]
     if len(sources) != 1 or any(op.control_inputs or op.op_def.regions for op in ops):
         return None
     (source,) = sources
-    shapes, target = source.attrs["shapes"], enqueue.inputs[0]
+    target, handles = enqueue.inputs[0], list(source.inputs)
+    shapes = source.attrs.get("shapes", [tensor.shape for tensor in source.outputs])
     is_stacked = bool(shapes) and all(shape.is_fully_defined() for shape in shapes)
-    if not is_stacked or target is source.inputs[0] or target.op.device != source.inputs[0].op.device:
+    if not is_stacked or target in handles or {handle.op.device for handle in handles} != {target.op.device}:
         return None
     try:
         return _built(ops, source, enqueue)
@@ -58,12 +60,12 @@ def _built(ops: Sequence[Operation], source: Operation, enqueue: Operation) -> O
             if op is not source and op not in later:
                 _check_repeatable(op)
                 values.update(zip(op.outputs, copied(graph, op, _tensors(op, values)).outputs, strict=True))
-        handle, target = (_tensors(op, values, 1)[0] for op in (source, enqueue))
-        attrs = {name: source.attrs[name] for name in ("component_types", "shapes")}
+        handles, (target,) = _tensors(source, values), _tensors(enqueue, values, 1)
         most = _most([*source.outputs, *enqueue.inputs[1:]])
-        taken, count, *components = use_resource(
-            QUEUE_DEQUEUE_SOME, handle, target, name=source.name, most=most, **attrs
-        )
+        definition, attrs = READER_READ_SOME, {}
+        if source.op_def is QUEUE_DEQUEUE:
+            definition, attrs = QUEUE_DEQUEUE_SOME, {n: source.attrs[n] for n in ("component_types", "shapes")}
+        taken, count, *components = use_resource(definition, *handles, target, name=source.name, most=most, **attrs)
         values.update(zip(source.outputs, map(Batch, components), strict=True))
         for op in ops:
             if op in later and op is not enqueue:

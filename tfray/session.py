@@ -466,17 +466,18 @@ class _PreparedStep:
             self._partitions = list(compiled.partitions)
             self._registered = runner.register(compiled.partitions, graph.functions)
             places = dict(zip(computed, compiled.fetches, strict=True))
+        self._nothing_fed: list[list[Any]] = [[] for _ in self._partition_feeds]
         # Where each fetched tensor's value is: (partition, index of the fetch), or (-1, index of the feed).
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
-        values = self._parts(values)
-        fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
-        if self._registered is None:
-            outputs: list[list[Any]] = []
-        else:
+        fed: list[Any] = []
+        feeds = self._nothing_fed
+        if self._feeds:
+            values = self._parts(values)
+            fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
             feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
-            outputs = self._registered.run(feeds, timeout_s)
+        outputs = [] if self._registered is None else self._registered.run(feeds, timeout_s)
         return self._result(values, fed, outputs)
 
     def run_recorded(

@@ -294,8 +294,10 @@ TENSOR_ARRAY_SIZE = register(
 
 def element_at(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
     """The element, or zeros of the shape of elements that an operation declares."""
-    position = _index(index)
+    position = int(index)
     found = flow.element(position)
+    if type(found) is np.ndarray and ctx.xp is np:
+        return found
     if found is MISSING:
         return unwritten(ctx, flow, position)
     return found if isinstance(found, TensorList) else ctx.asarray(found)
@@ -328,9 +330,11 @@ TENSOR_ARRAY_READ = register(
 
 
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
-    position = _index(index)
-    check_writable(ctx, flow, position)
-    check_element(flow, position, value, "append")
+    position = int(index)
+    if not 0 <= position < flow.size or flow.element(position) is not MISSING:
+        check_writable(ctx, flow, position)
+    if flow.element_shape is not None:
+        check_element(flow, position, value, "append")
     return flow.set(position, value)
 
 
@@ -374,8 +378,10 @@ def stacked(ctx: KernelContext, elements: Sequence[Any]) -> Array:
     """Elements of a list, one or more, as the rows of an array."""
     first = ctx.asarray(elements[0])
     rows = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
+    if ctx.xp is not np:
+        elements = [ctx.asarray(element) for element in elements]
     for row, element in enumerate(elements):  # `stack` would copy a table of addresses to a GPU
-        rows[row, ...] = ctx.asarray(element)
+        rows[row, ...] = element
     return rows
 
 
@@ -409,10 +415,22 @@ TENSOR_ARRAY_GATHER = register(
 def _scatter_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
     positions = ctx.to_host(indices).tolist()
     check_scattered(ctx, flow, positions, len(value))
+    if positions and min(positions) >= 0 and (max(positions) < flow.size or ctx.attr("dynamic")):
+        filled = _filled(flow, positions, value)
+        if filled is not None:
+            return filled
     for position, element in zip(positions, value, strict=True):
         check_writable(ctx, flow, position)
         flow = flow.set(position, element)
     return flow
+
+
+def _filled(flow: TensorList, positions: Sequence[int], value: Array) -> TensorList | None:
+    """A list without elements with the rows of `value` as its elements, if each goes to another place."""
+    if len(flow):
+        return None
+    elements = dict(zip(positions, value, strict=True))
+    return flow.filled(elements) if len(elements) == len(positions) else None
 
 
 def _scatter_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
@@ -580,7 +598,11 @@ TENSOR_ARRAY_ACCUMULATE = register(
 
 
 def _accumulate_rows_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
-    for position, row in zip(ctx.to_host(indices).tolist(), value, strict=True):
+    positions = ctx.to_host(indices).tolist()
+    filled = _filled(flow, positions, value)
+    if filled is not None:
+        return filled
+    for position, row in zip(positions, value, strict=True):
         flow = _plus(ctx, flow, position, row)
     return flow
 

@@ -14,6 +14,7 @@ from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.resources.dataset_columns import as_string
 from tfray.ops.resources.dataset_values import DatasetValue, IteratorResource
+from tfray.ops.resources.handles import looked_up_once
 
 
 def _iterator_kernel(ctx: KernelContext) -> IteratorResource:
@@ -30,7 +31,7 @@ ITERATOR: Final = register(
         outputs=("iterator: resource",),
         attrs=("shared_name",),
         shape=scalar,
-        kernels=on_cpu(_iterator_kernel),
+        kernels=on_cpu(looked_up_once(_iterator_kernel)),
         stateful=True,
     )
 )

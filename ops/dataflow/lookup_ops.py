@@ -21,6 +21,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.ops.dataflow.resource_operations import use_resource
 from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string, octets, text_attr
+from tfray.ops.resources.handles import looked_up_once
 from tfray.ops.strings.decoding_ops import PARSERS
 
 KEYS: Final = (dtypes.string, dtypes.int64, dtypes.int32)
@@ -311,7 +312,7 @@ HASH_TABLE = register(
         attrs=("shared_name", "value_shape", "is_mutable"),
         types={"key_dtype": KEYS, "value_dtype": VALUES},
         shape=_hash_table_shape,
-        kernels=on_cpu(_hash_table_kernel),
+        kernels=on_cpu(looked_up_once(_hash_table_kernel)),
         stateful=True,
     )
 )
@@ -363,7 +364,7 @@ MUTABLE_DENSE_HASH_TABLE = register(
         attrs=("shared_name", "value_shape", "initial_num_buckets", "marks"),
         types={"key_dtype": KEYS, "value_dtype": VALUES},
         shape=_hash_table_shape,
-        kernels=on_cpu(_dense_hash_table_kernel),
+        kernels=on_cpu(looked_up_once(_dense_hash_table_kernel)),
         stateful=True,
     )
 )

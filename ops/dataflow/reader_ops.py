@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from tfray.ops.dataflow.queue_ops import named_resource
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources import reader_resource
 from tfray.ops.resources.queue_resource import Queue
-from tfray.ops.resources.reader_resource import OpenWork, Reader
+from tfray.ops.resources.reader_resource import OpenWork, Reader, Record, TakenRecords
 
 
 def _reader(ctx: KernelContext, kind: str, open_work: Callable[..., OpenWork], *arguments: Any) -> Reader:
@@ -106,7 +106,10 @@ READER_READ = register_use(
 def _reader_read_up_to_kernel(ctx: KernelContext, reader: Reader, queue: Queue, num_records: Array) -> list[Array]:
     if num_records < 1:
         raise InvalidArgumentError(f"num_records is {int(num_records)}, expected at least 1")
-    records = ctx.step.complete(ctx.op_name, reader.read, queue, int(num_records))
+    return _columns(ctx.step.complete(ctx.op_name, reader.read, queue, int(num_records)))
+
+
+def _columns(records: Sequence[Record]) -> list[Array]:
     keys, values = np.empty(len(records), object), np.empty(len(records), object)
     keys[:], values[:] = zip(*records, strict=True)
     return [keys, values]
@@ -118,6 +121,23 @@ READER_READ_UP_TO = register_use(
     inputs=("queue_handle: resource", "num_records: int64"),
     outputs=("keys: string", "values: string"),
     shape=lambda op: [TensorShape([None]), TensorShape([None])],
+    waits=True,
+)
+
+
+def _reader_read_some_kernel(ctx: KernelContext, reader: Reader, queue: Queue, target: Queue) -> list[Any]:
+    taken: TakenRecords = ctx.step.complete(ctx.op_name, reader.read_some, queue, target, ctx.attr("most"))
+    ctx.step.held.add(taken)
+    return [taken, np.int64(len(taken.elements)), *_columns(taken.elements)]
+
+
+READER_READ_SOME = register_use(
+    "ReaderReadSome",
+    on_cpu(_reader_read_some_kernel),
+    inputs=("queue_handle: resource", "target: resource"),
+    outputs=("taken: variant", "count: int64", "keys: string", "values: string"),
+    shape=lambda op: [TensorShape([]), TensorShape([]), TensorShape([None]), TensorShape([None])],
+    attrs=("most",),
     waits=True,
 )
 

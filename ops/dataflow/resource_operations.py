@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tfray.framework.convert import add_op
@@ -15,6 +16,7 @@ from tfray.framework.op_def import Kernel, OpDef, Reach, ShapeFunction, not_diff
 from tfray.framework.scopes import current_container
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.resources.handles import looked_up_once
 from tfray.ops.state.state_ops import colocated_with
 
 
@@ -29,7 +31,7 @@ def register_handle(
 
     Args:
         name: Name of the type.
-        kernels: As of `OpDef`; the kernel returns the resource.
+        kernels: As of `OpDef`; the kernel returns the resource. It is called again only if that may have been dropped.
         attrs: Names of the attributes.
         types: As of `OpDef`.
         reach: As of `OpDef`.
@@ -42,7 +44,9 @@ def register_handle(
             attrs=tuple(attrs),
             types=types or {},
             shape=scalar,
-            kernels=kernels,
+            kernels={
+                device: replace(kernel, function=looked_up_once(kernel.function)) for device, kernel in kernels.items()
+            },
             stateful=True,
             reach=reach,
         )

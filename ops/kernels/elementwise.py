@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 from tfray.framework.dtypes import DType
+from tfray.framework.graph import Operation
 from tfray.framework.op_def import GradientFunction, Kernel, KernelContext, OpDef, on_every_device, ufunc_kernel
 from tfray.framework.shape_functions import broadcast, like_input
 from tfray.ops.kernels.batch_rules import Rule, by_element
+from tfray.ops.kernels.tiles import FEW_ELEMENTS
 
 
 def unary(
@@ -71,3 +74,18 @@ def special(ctx: KernelContext) -> Any:
 def scipy_special() -> Any:
     """The module of special functions on the host."""
     return _special_module("numpy")
+
+
+_FEW_SUMMANDS: Final = 8
+"""The most whose sum is one expression. Each sum but the last may take memory of its own."""
+
+
+def inline_sum(op: Operation) -> str | None:
+    """The expression for the sum of an operation's inputs; None if they are large, or too many."""
+    sizes = op.outputs[0].shape.whole()
+    if not 2 <= len(op.inputs) <= _FEW_SUMMANDS or sizes is None or prod(sizes) > FEW_ELEMENTS:
+        return None
+    total = "{0}"
+    for index in range(1, len(op.inputs)):
+        total = f"{{np.add}}({total}, {{{index}}}, {{out}})"
+    return total

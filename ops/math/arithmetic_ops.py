@@ -22,7 +22,7 @@ from tfray.framework.type_aliases import ConvertsToTensor, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.batch_rules import by_element_of_first
-from tfray.ops.kernels.elementwise import binary, unary
+from tfray.ops.kernels.elementwise import binary, inline_sum, unary
 from tfray.ops.kernels.precision import choose
 from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
 from tfray.ops.math.no_nan_ops import slope_times
@@ -227,7 +227,7 @@ ADD_N = register(
         outputs=("sum: T",),
         types={"T": dtypes.NUMERIC},
         shape=all_inputs_alike,
-        kernels=on_every_device(out_kernel(_add_n_kernel, may_overwrite=(0,), element=_sum_of_all)),
+        kernels=on_every_device(out_kernel(_add_n_kernel, may_overwrite=(0,), element=_sum_of_all, inline=inline_sum)),
         gradient=_add_n_gradient,
     )
 )

@@ -50,6 +50,7 @@ class Queue(SharedResource):
         self.closed = False
         self._limit = capacity if capacity >= 0 else 1 << 62
         self._sizes = [shape.sizes for shape in shapes]
+        self._has_strings = any(dtype.kind == "string" for dtype in dtypes)
         self._elements: Any = self._no_elements()
 
     # -- what kinds of queues differ in ------------------------------------------------------------
@@ -115,6 +116,11 @@ class Queue(SharedResource):
         """Number of elements."""
         return len(self._elements)
 
+    @property
+    def room(self) -> int:
+        """Number of elements that may be added now."""
+        return self._limit - len(self._elements)
+
     def describe(self) -> str:
         """How messages name the queue."""
         return f"{self.kind} {self.name!r}"
@@ -123,16 +129,18 @@ class Queue(SharedResource):
         """Add one element."""
         if self.shapes:
             for i, array in enumerate(components):
-                if not self.fits(array.shape, i):
+                if array.shape != self._sizes[i] and not self.fits(array.shape, i):
                     raise self._misfit(i, array.shape)
-        element = tuple([_kept(array) for array in components])
+        element = tuple([array.copy() if array.ndim else _kept(array) for array in components])
         with self.lock:
-            if self.closed or self._lines[ENQUEUE] or len(self._elements) >= self._limit:
-                attempt: Attempt = _Enqueue(self, [element])
-                self._lines[ENQUEUE].append(attempt)
-            else:
-                attempt = _NOTHING
+            if not (self.closed or self._lines[ENQUEUE] or len(self._elements) >= self._limit):
                 self._push((element,))
+                if not self._lines[DEQUEUE]:
+                    return _NOTHING
+                attempt: Attempt = _NOTHING
+            else:
+                attempt = _Enqueue(self, [element])
+                self._lines[ENQUEUE].append(attempt)
             finished = self._serve()
         wake(finished, attempt)
         return attempt
@@ -151,7 +159,11 @@ class Queue(SharedResource):
 
     def dequeue(self) -> Attempt:
         """Take one element: its components."""
-        return self.submit(_DequeueOne(self), DEQUEUE)
+        attempt = _DequeueOne(self)
+        with self.lock:
+            if not any(self._lines) and attempt.advance():
+                return attempt
+        return self.submit(attempt, DEQUEUE)
 
     def dequeue_many(self, count: int, up_to: bool = False) -> Attempt:
         """Take `count` elements, stacked. With `up_to`, take fewer when the queue is closed and has fewer."""
@@ -193,7 +205,7 @@ class Queue(SharedResource):
 
     def components_of(self, element: Element) -> Element:
         """An element as kernels return it."""
-        return tuple([_as_array(value) for value in element])
+        return tuple([_as_array(value) for value in element]) if self._has_strings else element
 
     def stacked(self, elements: Sequence[Element]) -> tuple[Array, ...]:
         """Elements of equal shapes as one array for each component."""
@@ -301,7 +313,9 @@ class _DequeueOne(Attempt):
             self.resource._put_back([self.value])
 
     def result(self) -> Element:
-        return self.resource.components_of(super().result())
+        if self.error is not None:
+            raise self.error
+        return self.resource.components_of(self.value)
 
 
 class Taken:
@@ -333,8 +347,7 @@ class _DequeueSome(Attempt):
         queue, target = self.resource, self._target
         available = queue._available()
         if available > 0:
-            room = max(1, target._limit - target.size)
-            return self.finish(Taken(queue, queue._pop(min(available, room, self._most))))
+            return self.finish(Taken(queue, queue._pop(min(available, max(1, target.room), self._most))))
         return queue.closed and self.fail(_exhausted(queue, 1))
 
     def undo(self) -> None:
@@ -471,15 +484,17 @@ class ShuffleQueue(Queue):
         super().restore_state(arrays)
 
     def _pop(self, count: int) -> list[Element]:
-        return [self._pop_one() for _ in range(count)]
-
-    def _pop_one(self) -> Element:
-        if not self._numbers:
-            self._numbers = self._stream.draw(lambda generator: generator.random(256).tolist())
         elements: list[Element] = self._elements
-        index = int(self._numbers.pop() * len(elements))
-        elements[index], elements[-1] = elements[-1], elements[index]
-        return elements.pop()
+        taken, numbers = [], self._numbers
+        for left in range(len(elements) - 1, len(elements) - 1 - count, -1):
+            if not numbers:
+                numbers = self._numbers = self._stream.draw(lambda generator: generator.random(256).tolist())
+            index = int(numbers.pop() * (left + 1))
+            last = elements.pop()
+            if index < left:
+                last, elements[index] = elements[index], last
+            taken.append(last)
+        return taken
 
     def _put_back(self, elements: list[Element]) -> None:
         self._elements.extend(elements)

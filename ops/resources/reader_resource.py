@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
+import time
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError, UnknownError
@@ -23,6 +25,12 @@ OpenWork = Callable[[bytes], Iterator[Record]]
 """From a work unit, the name of a file mostly, to its records."""
 
 _LINE: Final = 0
+
+_AT_ONCE_S: Final = 2e-3
+"""Seconds for which a read goes on to take records: those of a slow file do not wait for one another."""
+
+_AT_ONCE_BYTES: Final = 1 << 20
+"""1 MiB, after which it does not go on either."""
 
 
 class Reader(SharedResource):
@@ -55,17 +63,37 @@ class Reader(SharedResource):
         """Forget everything: as new."""
         self.records_produced = self.works_completed = 0
         self._work: bytes | None = None
+        self._unit = object()
         self._records: Iterator[Record] = iter(())
+        self._returned: list[Record] = []
         self._position = 0
 
     def read(self, queue: Queue, count: int | None) -> Attempt:
         """Take the next record, or up to `count` records of one work unit."""
-        if queue.dtypes != [dtypes.string]:
-            raise InvalidArgumentError(f"{self.describe()} takes work from a queue of strings, not {queue.describe()}")
-        attempt = _Read(self, queue, count)
-        self.submit(attempt, _LINE)
+        return self._submit(_Read(self, queue, count))
+
+    def _submit(self, attempt: _Read) -> Attempt:
+        if attempt.queue.dtypes != [dtypes.string]:
+            raise InvalidArgumentError(
+                f"{self.describe()} takes work from a queue of strings, not {attempt.queue.describe()}"
+            )
+        line = self._lines[_LINE]
+        with self.lock:
+            if not line and attempt.advance():
+                return attempt
+            line.append(attempt)
         self._fetch()
         return attempt
+
+    def read_some(self, queue: Queue, target: Queue, most: int) -> Attempt:
+        """Take the next records of a work unit, as `TakenRecords`: as many as `target` has room for, but at least one.
+
+        Args:
+            queue: Where work units come from.
+            target: Where the records go.
+            most: The most to take.
+        """
+        return self._submit(_ReadSome(self, queue, target, most))
 
     # -- the next work unit ------------------------------------------------------------------------
 
@@ -118,10 +146,14 @@ class Reader(SharedResource):
 
     def _start(self, work: bytes, position: int = 0) -> None:
         self._records = islice(self._open(work), position, None)
-        self._work, self._position = work, position
+        self._work, self._position, self._unit = work, position, object()
 
     def next_records(self, count: int) -> list[Record]:
         """Up to `count` records, none when there is no work unit with more. Call with the lock held."""
+        if self._returned:
+            returned, self._returned = self._returned[:count], self._returned[count:]
+            self.records_produced += len(returned)
+            return returned
         if self._work is None:
             return []
         try:
@@ -135,6 +167,55 @@ class Reader(SharedResource):
             self._work = None
             self.works_completed += 1
         return records
+
+    @property
+    def has_returned(self) -> bool:
+        """Whether the next records are some of an earlier work unit, which were put back."""
+        return bool(self._returned)
+
+    @property
+    def unit(self) -> object:
+        """Stands for the present work unit."""
+        return self._unit
+
+    @property
+    def work(self) -> bytes | None:
+        """The present work unit; None between two."""
+        return self._work
+
+    def fail_again(self, work: bytes, error: OpError) -> None:
+        """Let the next read fail as the last one of this work unit did. Call with the lock held."""
+        self._work, self._records = work, _failing(copy.copy(error))  # a copy, for the next read's name and frames
+
+    def more_records(self, most: int) -> list[Record]:
+        """What comes behind the records that `next_records` has just given. Call with the lock held.
+
+        It takes up to `most` records, and no more than are read at once. What ends the work unit is left to the next
+        read: its end, or an error.
+        """
+        records: list[Record] = []
+        until, size = time.monotonic() + _AT_ONCE_S, 0
+        try:
+            while len(records) < most and size < _AT_ONCE_BYTES and time.monotonic() < until:
+                record = next(self._records)
+                records.append(record)
+                size += len(record[1])
+        except StopIteration:
+            pass
+        except Exception as error:  # noqa: BLE001 (the next read raises it)
+            self._records = _failing(error)
+        self._position += len(records)
+        self.records_produced += len(records)
+        return records
+
+    def put_back(self, taken: TakenRecords) -> None:
+        """Let the next reads give records that were taken. Call with the lock held."""
+        self.records_produced -= len(taken.elements)
+        if taken.unit == self._unit and self._work is not None:
+            self._records = chain(taken.elements, self._records)
+            self._position -= len(taken.elements)
+        else:  # another read has gone on to the next work unit
+            self._returned = taken.elements + self._returned
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -179,6 +260,52 @@ class _Read(Attempt):
     def cancel(self) -> None:
         super().cancel()
         self.resource.drop_unused_fetch()
+
+
+class TakenRecords:
+    """Records that a step has taken. When it ends, those go back of which it has added nothing.
+
+    Attributes:
+        elements: The records.
+        unit: Stands for the work unit from which they came; None for one that has ended.
+    """
+
+    def __init__(self, reader: Reader, records: list[Record], is_present: bool) -> None:
+        self.elements = records
+        self.unit = reader.unit if is_present else None
+        self._reader = reader
+
+    def release(self) -> None:
+        """Put them back where they were."""
+        self._reader.change(lambda: self._reader.put_back(self))
+
+
+class _ReadSome(_Read):
+    __slots__ = ("_most", "_target")
+
+    def __init__(self, reader: Reader, queue: Queue, target: Queue, most: int) -> None:
+        super().__init__(reader, queue, None)
+        self._target = target
+        self._most = most
+
+    def advance(self) -> bool:
+        reader, is_given_again, work = self.resource, self.resource.has_returned, self.resource.work
+        has_changed = super().advance()
+        if self.error is not None and work is not None:
+            reader.fail_again(work, self.error)
+        elif has_changed:
+            more = 0 if is_given_again else min(self._target.room, self._most) - 1
+            self.value = TakenRecords(reader, self.value + reader.more_records(more), not is_given_again)
+        return has_changed
+
+    def undo(self) -> None:
+        if self.done:
+            self.resource.put_back(self.value)
+
+
+def _failing(error: Exception) -> Iterator[Record]:
+    raise error
+    yield
 
 
 # -- kinds ---------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from tfray.framework.scopes import merging
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
+from tfray.ops.resources.handles import looked_up_once
 
 
 def variable_handle(shape: ShapeLike, dtype: DTypeLike, name: str | None = None, shared_name: str = "") -> Tensor:
@@ -57,7 +58,7 @@ VARIABLE = register(
         attrs=("shape", "shared_name"),
         types={"dtype": dtypes.VALUES},
         shape=scalar,
-        kernels=on_every_device(_variable_kernel),
+        kernels=on_every_device(looked_up_once(_variable_kernel)),
         stateful=True,
     )
 )

@@ -367,20 +367,28 @@ def _dense_reader(keys: tuple[str, ...], types: tuple[DType, ...], shapes: tuple
     return DenseReader(_columns_of(keys, types), shapes)
 
 
-def _parse_dense(ctx: KernelContext, serialized: Array, defaults: Sequence[Array]) -> list[Array] | None:
-    """The features of one example; None if some are sparse, or it has to be read in another way."""
+def _dense_reader_of(ctx: KernelContext) -> DenseReader | None:
+    """What reads the features of single examples; None if some are sparse or sequences."""
     if ctx.attr("num_sparse") or any(ctx.attr("sequences")):
         return None
     shapes = tuple([shape.sizes for shape in ctx.attr("dense_shapes")])
-    reader = _dense_reader(tuple(ctx.attr("dense_keys")), tuple(ctx.attr("dense_types")), shapes)
-    values = reader.read(as_string(serialized))
+    return _dense_reader(tuple(ctx.attr("dense_keys")), tuple(ctx.attr("dense_types")), shapes)
+
+
+def _parse_dense(ctx: KernelContext, serialized: Array, defaults: Sequence[Array]) -> list[Array] | None:
+    """The features of one example; None if some are sparse, or it has to be read in another way."""
+    if ctx.kept is None:
+        ctx.kept = (_dense_reader_of(ctx),)
+    (reader,) = ctx.kept
+    values = None if reader is None else reader.read(as_string(serialized))
     if values is None:
         return None
     for index, value in enumerate(values):
         if value is None:
             if not ctx.attr("may_miss")[index]:
                 return None
-            values[index] = np.array(np.broadcast_to(defaults[index], shapes[index]))
+            shape = ctx.attr("dense_shapes")[index].sizes
+            values[index] = np.array(np.broadcast_to(defaults[index], shape))
     return values
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tests.support.processes import PATIENCE_S
-from tests.support.waiting import Task, until_waiting
-from tfray.errors import CancelledError, ClosedError, InvalidArgumentError, OutOfRangeError
+from tests.support.waiting import Task, resource, until_waiting
+from tfray.errors import CancelledError, ClosedError, DataLossError, InvalidArgumentError, OutOfRangeError
+from tfray.ops.resources import reader_resource
 from tfray.ops.resources.queue_resource import Queue
 from tfray.placement.several import several_at_once
 
@@ -214,6 +215,168 @@ def test_a_runner_tells_of_the_element_that_fails(session, monkeypatch, one_by_o
         coordinator.join()
     assert caught.value.op_name.startswith("GatherV2")
     assert session.run([queue.size(), target.size()]) == [1, 2]
+
+
+# -- records of readers --------------------------------------------------------------------------------
+
+
+def records(folder, counts, width=2, broken=()):
+    """Files of examples of the numbers 0, 1, 2, ...; the numbers in `broken` are no examples."""
+    number, paths = 0, []
+    for index, count in enumerate(counts):
+        paths.append(str(folder / f"{index}.tfrecord"))
+        with tf.python_io.TFRecordWriter(paths[-1]) as writer:
+            for _ in range(count):
+                value = tf.train.Feature(float_list=tf.train.FloatList(value=[number] * width))
+                example = tf.train.Example(features=tf.train.Features(feature={"x": value}))
+                writer.write(b"\xff" if number in broken else example.SerializeToString())
+                number += 1
+    return paths
+
+
+def reading(paths, capacity=50):
+    """A reader of files, the queue of their names, another queue, and the operation that adds what it reads to it."""
+    names = tf.FIFOQueue(32, tf.string, shapes=[()], name="source")
+    reader = tf.TFRecordReader()
+    key, record = reader.read(names)
+    features = tf.parse_single_example(record, {"x": tf.FixedLenFeature([2], tf.float32)})
+    target = tf.FIFOQueue(capacity, [tf.string, tf.float32], shapes=[(), (2,)], name="target")
+    return reader, names, target, target.enqueue([key, features["x"]])
+
+
+def numbers(session, target):
+    count = session.run(target.size())
+    return session.run(target.dequeue_many(count))[1][:, 0].astype(int).tolist()
+
+
+def test_records_are_read_several_at_once_as_they_are_one_by_one(session, tmp_path):
+    paths = records(tmp_path, [3, 0, 1, 9])
+    reader, names, target, enqueue = reading(paths)
+    several, counts = session.make_several(enqueue), [reader.num_records_produced(), reader.num_work_units_completed()]
+    session.run(names.enqueue_many([paths]))
+    for read, completed in ((3, 0), (4, 2), (13, 3)):  # the end of a file is met by the read that comes behind it
+        several()
+        assert session.run(counts) == [read, completed]
+    found = session.run(target.dequeue_many(13))
+    session.run(names.enqueue_many([paths]))
+    for _ in range(13):
+        session.run(enqueue)
+    for at_once, one_by_one in zip(found, session.run(target.dequeue_many(13)), strict=True):
+        np.testing.assert_array_equal(at_once, one_by_one)
+    assert session.run(counts) == [26, 7]
+
+
+def test_no_more_records_are_read_than_there_is_room_for(session, tmp_path):
+    paths = records(tmp_path, [5])
+    reader, names, target, enqueue = reading(paths, capacity=2)
+    several, read = session.make_several(enqueue), reader.num_records_produced()
+    session.run(names.enqueue_many([paths]))
+    several()
+    assert session.run([target.size(), read]) == [2, 2]
+    task = Task(several)
+    until_waiting(session, "target", ENQUEUE)
+    assert session.run(read) == 3
+    session.run(target.close(cancel_pending_enqueues=True))
+    with pytest.raises(CancelledError):
+        task.result()
+    assert numbers(session, target) == [0, 1]
+    assert session.run(read) == 2
+    assert session.run(reader.read(names))[0].endswith(b":74")  # where the third record begins: it is back
+
+
+@pytest.mark.parametrize("limit", ["_AT_ONCE_S", "_AT_ONCE_BYTES"])
+def test_large_records_and_those_of_slow_files_do_not_wait_for_one_another(session, monkeypatch, tmp_path, limit):
+    paths = records(tmp_path, [5])
+    _, names, target, enqueue = reading(paths)
+    session.run(names.enqueue_many([paths]))
+    several = session.make_several(enqueue)
+    monkeypatch.setattr(reader_resource, limit, 0)
+    for count in (1, 2):
+        several()
+        assert session.run(target.size()) == count
+    monkeypatch.undo()
+    several()
+    assert numbers(session, target) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_runner_tells_of_the_record_that_is_no_example(session, monkeypatch, tmp_path, one_by_one):
+    if one_by_one:
+        monkeypatch.setattr(tf.Session, "make_several", lambda self, operation: None)
+    paths = records(tmp_path, [2, 4], broken=[3])
+    reader, names, target, enqueue = reading(paths)
+    runner = tf.train.QueueRunner(target, [enqueue])
+    session.run(names.enqueue_many([paths]))
+    session.run(names.close())
+    coordinator = tf.train.Coordinator()
+    for thread in runner.create_threads(session, coordinator, start=True):
+        thread.join(PATIENCE_S)
+    with pytest.raises(InvalidArgumentError, match="malformed") as caught:
+        coordinator.join()
+    assert caught.value.op_name.startswith("ParseSingleExample")
+    assert numbers(session, target) == [0, 1, 2]
+    assert session.run([reader.num_records_produced(), reader.num_work_units_completed()]) == [4, 1]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_records_before_one_that_cannot_be_read_are_there(session, monkeypatch, tmp_path, one_by_one):
+    """The error ends the runner, and the next read goes on with the next file."""
+    if one_by_one:
+        monkeypatch.setattr(tf.Session, "make_several", lambda self, operation: None)
+    paths = records(tmp_path, [4, 2])
+    whole = (tmp_path / "0.tfrecord").read_bytes()
+    (tmp_path / "0.tfrecord").write_bytes(whole[:-3])
+    _, names, target, enqueue = reading(paths)
+    session.run(names.enqueue_many([paths]))
+    session.run(names.close())
+    coordinator = tf.train.Coordinator()
+    for thread in tf.train.QueueRunner(target, [enqueue]).create_threads(session, coordinator, start=True):
+        thread.join(PATIENCE_S)
+    with pytest.raises(DataLossError) as caught:
+        coordinator.join()
+    assert caught.value.op_name.startswith("ReaderRead") and "test_several.py" in caught.value.site
+    assert numbers(session, target) == [0, 1, 2]
+
+
+def test_records_that_go_back_after_their_file_has_ended_come_first(session, tmp_path):
+    paths = records(tmp_path, [3, 3])
+    reader, names, target, _ = reading(paths)
+    key, _ = reader.read(names)
+    session.run([names.enqueue_many([paths]), target.size(), reader.num_records_produced()])
+    real, work, room = (resource(session, name) for name in (reader.reader_ref.op.name, "source", "target"))
+    taken = real.read_some(work, room, 10).result()
+    assert len(taken.elements) == 3
+    assert session.run(key) == f"{paths[1]}:0".encode()
+    taken.release()
+    assert session.run(reader.num_records_produced()) == 1
+    starts = [session.run(key).rpartition(b":")[2] for _ in range(5)]
+    assert starts == [b"0", b"37", b"74", b"37", b"74"]
+    assert session.run([reader.num_records_produced(), reader.num_work_units_completed()]) == [6, 1]
+
+
+def test_a_reader_that_reads_from_the_queue_to_which_it_adds_reads_one_by_one(session):
+    names = tf.FIFOQueue(9, tf.string, shapes=[()], name="source")
+    _, record = tf.IdentityReader().read(names)
+    assert several_at_once(names.enqueue(record)) is None
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_runners_read_every_record_once(session, tmp_path, threads):
+    paths = records(tmp_path, [7, 0, 40, 1, 90], width=2)
+    _, names, target, enqueue = reading(paths, capacity=11)
+    session.run(names.enqueue_many([paths]))
+    session.run(names.close())
+    runner = tf.train.QueueRunner(target, [enqueue] * threads)
+    dequeue, found = target.dequeue(), []
+    started = runner.create_threads(session, start=True)
+    with pytest.raises(OutOfRangeError):
+        while True:
+            found.append(int(session.run(dequeue)[1][0]))
+    for thread in started:
+        thread.join(PATIENCE_S)
+    assert sorted(found) == list(range(138))
+    if threads == 1:
+        assert found == sorted(found)
 
 
 def test_closing_the_session_ends_a_runner_that_waits():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.waiting import Task, until_waiting
 from tfray.runtime.edge_key import without_turns
 from tfray.runtime.step_report import PLANNED, step_stats
 from tfray.runtime.traced_op import TracedOp
@@ -93,6 +94,23 @@ def test_sizes_that_follow_from_what_is_fed_are_not_computed_in_each_step():
             value, metadata = traced(session, gradient, {x: np.ones((rows, 3))})
             np.testing.assert_allclose(value, np.full((rows, 3), 2 / (3 * rows)), rtol=1e-6)
             assert {kind for _, kind, *_ in spans(metadata)}.isdisjoint({"Size", "Shape", "FloorDiv", "Cast"})
+
+
+def test_operations_that_wait_for_other_steps_are_recorded_without_their_waits(session):
+    """They are part of a longer stretch of code, which each wait interrupts."""
+    source, target = (tf.FIFOQueue(1, tf.float32, [[2]], name=name) for name in ("source", "target"))
+    enqueue = target.enqueue(tf.square(source.dequeue()))
+    session.run(target.enqueue([0.0, 0.0]))
+    step = Task(traced, session, enqueue)
+    until_waiting(session, "source", 1)
+    session.run(source.enqueue([1.0, 2.0]))
+    until_waiting(session, "target", 0)
+    session.run(target.dequeue())
+    found = spans(step.result()[1])
+    counts = Counter(kind for _, kind, *_ in found)
+    assert counts["QueueDequeue"] == counts["Square"] == counts["QueueEnqueue"] == 1
+    assert sum(name == "_wait" for name, *_ in found) >= 2
+    assert_no_overlap(found)
 
 
 def test_turns_of_loops_and_branches_taken_are_recorded():

@@ -23,6 +23,7 @@ class ConstantContext:
     xp = np
     resources = None
     step = None
+    kept: Any = None
 
     def __init__(self, op: Operation) -> None:
         self._op = op

@@ -68,7 +68,13 @@ class StoredVariable(Protocol):
 
 
 class KernelContext(Protocol):
-    """What a kernel may know beyond its input arrays. One context per operation and plan."""
+    """What a kernel may know beyond its input arrays. One context per operation and plan.
+
+    Attributes:
+        kept: What the kernel keeps for later steps; None at first. Not for operations that read `step`.
+    """
+
+    kept: Any
 
     @property
     def xp(self) -> ArrayModule:
@@ -319,8 +325,8 @@ class OpDef:
         access: ``"read"`` or ``"update"``: the first input is a resource, and the operation reads or updates it and
             every further input that is a resource. Within a step, reads come before updates unless dependencies say
             otherwise.
-        blocking: May wait for another device or step, or for code of the user's. In a plan such an operation is a
-            segment of its own, or ends one. Its results share no memory with anything else, unless `keeps_inputs`.
+        blocking: May wait for another device or step, or for code of the user's. A plan's segment is left there if
+            it has to wait. Its results share no memory with anything else, unless `keeps_inputs`.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         reach: What it uses outside of the graph: files, or Python functions.

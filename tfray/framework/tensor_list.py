@@ -11,6 +11,8 @@ from tfray.framework.tensor_shape import TensorShape
 MISSING: Final = object()
 """Stands for an element that was never written."""
 
+_NO_CHANGE: Final[tuple[int, Any]] = (0, MISSING)
+
 
 class TensorList:
     """An immutable mapping from indices to arrays, with the cost of a mutable one.
@@ -32,7 +34,7 @@ class TensorList:
     ) -> None:
         self._items: dict[int, Array] | None = items
         self._newer: TensorList | None = None
-        self._change: tuple[int, Any] = (0, MISSING)
+        self._change: tuple[int, Any] = _NO_CHANGE
         self.size = size
         self.element_shape = element_shape
         self.most = most
@@ -44,14 +46,22 @@ class TensorList:
 
     def element(self, index: int) -> Any:
         """The element, or `MISSING`."""
-        return self._own_items().get(index, MISSING)
+        items = self._items
+        return (self._own_items() if items is None else items).get(index, MISSING)
 
     def set(self, index: int, value: Any) -> TensorList:
         """The list in which that element is `value`, grown if need be."""
-        items = self._own_items()
-        newer = self._replaced(items, index, max(self.size, index + 1))
+        items = self._items
+        if items is None:
+            items = self._own_items()
+        newer = self._replaced(items, index, self.size if index < self.size else index + 1)
         items[index] = value
         return newer
+
+    def filled(self, elements: dict[int, Array]) -> TensorList:
+        """The list with these elements and no others."""
+        size = max(self.size, max(elements, default=-1) + 1)
+        return TensorList(elements, size, self.element_shape, self.most)
 
     def without_last(self) -> TensorList:
         """The list without its last element. It must have one."""
@@ -69,7 +79,9 @@ class TensorList:
 
     def _replaced(self, items: dict[int, Array], index: int, size: int) -> TensorList:
         """The newest version, of which the element `index` is about to change. This one keeps its own."""
-        newer = TensorList(items, size, self.element_shape, self.most)
+        newer = TensorList.__new__(TensorList)  # without the call of `__init__`: loops do this in every turn
+        newer._items, newer.size, newer.element_shape, newer.most = items, size, self.element_shape, self.most
+        newer._newer, newer._change = None, _NO_CHANGE
         self._change = (index, items.get(index, MISSING))
         self._newer = newer
         self._items = None

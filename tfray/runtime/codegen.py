@@ -17,6 +17,17 @@ loop variables, ``r1``, ``r2``, ... for what is in a region. On a GPU some value
 operations on large arrays is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops
 become Python's own, with their operations inline. Only a branch or a loop in which something may wait, or is sent, is
 called by its kernel. The code of a traced step takes the time before and after every operation (see `tracing`).
+
+An operation that may have to wait for other steps makes the function a generator. Where it has to wait, the generator
+yields what it waits for, and calls the kernel again when it is asked to go on:
+
+    while True:
+        try:
+            v7 = queue_dequeue_kernel(c7.at(step), v6)
+            break
+        except suspended as left:
+            waits_for = left.attempt
+        yield op7, waits_for
 """
 
 from __future__ import annotations
@@ -59,6 +70,7 @@ from tfray.runtime.host_values import HostValues, has_one_form, is_inlined
 from tfray.runtime.memory import lay_out_memory
 from tfray.runtime.program import LOOK_AFTER, NumPyNames, Program, assign
 from tfray.runtime.segment_body import region_body
+from tfray.runtime.step import Suspended
 from tfray.runtime.traced_op import describe
 
 _TURNS_BETWEEN_LOOKS: Final = 64
@@ -457,13 +469,29 @@ class Emitter:
         statement = self._statement(op, arguments)
         program.count_work(op)
         inputs = list(zip(op.inputs, arguments, strict=True))
-        if not program.traced:
+        if program.suspends and op.op_def.blocking:
+            self._write_waiting(op, statement, inputs)
+        else:
+            if program.traced:
+                program.add("start = trace.now()")
             program.add(statement, op, inputs)
+        if not program.traced:
             return
-        program.add("start = trace.now()")
-        program.add(statement, op, inputs)
         values = "".join(f"{self.name(tensor)}, " for tensor in op.outputs)
         program.add(f"trace.ran({self._traced_op(op)}, start, trace.now(), ({values}))")
+
+    def _write_waiting(self, op: Operation, statement: str, inputs: Sequence[tuple[Tensor, str]]) -> None:
+        """Write an operation that may have to wait. The time for which it waits is not its own."""
+        program = self._program
+        with program.block("while True:", op):
+            with program.block("try:", op):
+                if program.traced:
+                    program.add("start = trace.now()")
+                program.add(statement, op, inputs)
+                program.add("break")
+            with program.block(f"except {program.refer('suspended', Suspended)} as left:", op):
+                program.add("waits_for = left.attempt")
+            program.add(f"yield {program.refer(f'op{op.id}', op)}, waits_for")
 
     def _write_aside(self, op: Operation) -> None:
         """Write the beginning of an operation that runs aside. Its result is awaited on a later line."""

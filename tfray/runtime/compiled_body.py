@@ -25,6 +25,7 @@ from tfray.runtime.op_errors import error_of
 from tfray.runtime.over_batch import BatchFunction, region_over_batch
 from tfray.runtime.program import Program
 from tfray.runtime.segment_body import Body, region_body
+from tfray.runtime.step import Left
 
 Room = tuple[int, tuple[int, ...], np.dtype[Any]]
 """Place of a result among all, its shape, and its dtype."""
@@ -74,6 +75,7 @@ class CompiledBody:
         fuses: Whether elementwise operations are computed together.
         traced: As for `Plan`.
         captures: Whether it may become a CUDA graph (see `cuda_graphs`).
+        suspends: Whether its run may be left: operations of it may have to wait for other steps.
         has_rooms: Whether the caller may give memory for results (see `rooms`).
 
     Attributes:
@@ -95,9 +97,10 @@ class CompiledBody:
         fuses: bool = True,
         traced: bool = False,
         captures: bool = False,
+        suspends: bool = False,
         has_rooms: bool = False,
     ) -> None:
-        program = Program(device, sends_copy, sent_in_place_bytes, fuses, traced, _open_regions)
+        program = Program(device, sends_copy, sent_in_place_bytes, fuses, traced, suspends, _open_regions)
         host = host_values(body, on_host) if device.type == "GPU" else HostValues(body)
         names = {(tensor, True): f"v{tensor.op.id}_{tensor.value_index}" for tensor in on_host}
         names |= {(t, False): f"v{t.op.id}_{t.value_index}" for t in body.inputs if t not in on_host}
@@ -112,6 +115,7 @@ class CompiledBody:
         self.buffer_bytes = sum(program.slot_bytes)
         self._device = device
         self._is_gpu = device.type == "GPU"
+        self._suspends = suspends
         self._slot_bytes = program.slot_bytes
         self._slot_tensors = program.slot_tensors
         self._line_ops = program.line_ops
@@ -121,8 +125,8 @@ class CompiledBody:
         # With these, tracebacks and the debugger find the generated lines when they need them.
         program.namespace |= {"__name__": self._filename, "__loader__": _Source(weakref.ref(self))}
         exec(code, program.namespace)
-        self._make: Callable[..., Callable[..., tuple[Any, ...]]] = program.namespace["make"]
-        self._idle: list[Callable[..., tuple[Any, ...]]] = []
+        self._make: Callable[..., Callable[..., Any]] = program.namespace["make"]
+        self._idle: list[Callable[..., Any]] = []
         self._has_run = False
         self._lock = threading.Lock()
         captures = captures and not on_host and not traced
@@ -130,8 +134,18 @@ class CompiledBody:
         _compiled[self._filename] = self
 
     def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:
-        """Run the body. Raises an `OpError` that names the operation at fault."""
-        function = self.acquire()
+        """Run the body.
+
+        Raises:
+            OpError: It names the operation at fault.
+            Left: An operation has to wait.
+        """
+        try:
+            function = self._idle.pop()  # as `acquire`, without its call
+        except IndexError:
+            function = self.acquire()
+        if self._suspends:
+            return self._go_on(function, function(step, *inputs))
         try:
             if self._is_gpu:
                 with self._device.activate():
@@ -139,8 +153,6 @@ class CompiledBody:
             else:
                 outputs = function(step, *inputs)
         except BaseException as error:
-            if isinstance(error, NotAnError) or is_interrupt(error):
-                raise
             explained = _explain(error)
             if explained is error:
                 raise
@@ -148,7 +160,27 @@ class CompiledBody:
         self.release(function)
         return outputs
 
-    def acquire(self) -> Callable[..., tuple[Any, ...]]:
+    def _go_on(self, function: Callable[..., Any], course: Any) -> tuple[Any, ...]:
+        """Run the body from where its generator stands."""
+        try:
+            if self._is_gpu:
+                with self._device.activate():
+                    op, attempt = next(course)
+            else:
+                op, attempt = next(course)
+        except StopIteration as end:
+            outputs: tuple[Any, ...] = end.value
+        except BaseException as error:
+            explained = _explain(error)
+            if explained is error:
+                raise
+            raise explained from error
+        else:
+            raise Left(op, attempt, partial(self._go_on, function, course))
+        self.release(function)
+        return outputs
+
+    def acquire(self) -> Callable[..., Any]:
         """The function of ``(step, *inputs)``, with buffers of its own until it is released."""
         try:
             return self._idle.pop()
@@ -175,7 +207,7 @@ class CompiledBody:
             site=op.site,
         )
 
-    def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
+    def release(self, function: Callable[..., Any]) -> None:
         """Give the buffers of `function` back."""
         # Many bodies run only once, such as a model's initialisation: large buffers kept for them would lie idle.
         if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _MAX_IDLE_SETS:
@@ -193,7 +225,9 @@ class CompiledBody:
 
 
 def _explain(error: BaseException) -> BaseException:
-    """The error as the innermost generated function behind it explains it."""
+    """The error as the innermost generated function behind it explains it. What is no operation's stays as it is."""
+    if isinstance(error, NotAnError) or is_interrupt(error):
+        return error
     owner, frame, line = None, None, 0
     traceback = error.__traceback__
     while traceback is not None:

@@ -177,7 +177,7 @@ class OpContext:
     """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
 
     __slots__ = (
-        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "container", "device", "op_name",
+        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "container", "device", "kept", "op_name",
         "resources", "session_state", "step", "xp",
     )  # fmt: skip
 
@@ -195,6 +195,7 @@ class OpContext:
         self.resources = device.resources
         self.session_state = device.session_state
         self.step: Any = None
+        self.kept: Any = None
         self._attrs = op.attrs
         self._device = device
         self._regions = regions or {}
@@ -214,10 +215,12 @@ class OpContext:
         return self._output_dtypes[index]
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
+        if type(value) is np.ndarray and self.xp is np and dtype is None:  # most calls end here
+            return value
         return self._device.asarray(value, dtype)
 
     def to_host(self, array: Any) -> Any:
-        return self._device.to_host(array)
+        return array if self.xp is np else self._device.to_host(array)
 
     def at(self, step: Any) -> OpContext:
         """This context within a running step."""

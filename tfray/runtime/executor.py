@@ -12,9 +12,10 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from tfray.errors import CancelledError, DeadlineExceededError
+from tfray.framework.graph import Operation
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox
-from tfray.runtime.step import Attempt, Run, Step, Suspended
+from tfray.runtime.step import Left, Run, Step
 
 _ignores_float_errors: Final = ContextVar("tfray_ignores_float_errors", default=False)
 """Whether `ignore_float_errors` has been called on this thread."""
@@ -33,24 +34,21 @@ class PlanRun:
     """One plan in one step: which segments still wait, and the values between them.
 
     Not thread-safe: one thread delivers, starts and advances.
-
-    Attributes:
-        beside: Those of other devices of this process that run as one with it, see `plan_group`.
     """
 
     # `_values`: the value in each slot of the plan. `_waits`: for each segment, how many deliveries and earlier
     # segments it still waits for; at 0 it moves to `_ready`, or to `_ready_holding` if it may hold up the thread.
 
     def __init__(self, plan: Plan, step: Step, feeds: Sequence[Any]) -> None:
-        plan.check_feeds(feeds)
-        self.beside: Sequence[PlanRun] = ()
+        if len(feeds) != len(plan.feed_slots):
+            plan.check_feeds(feeds)
         self._plan = plan
         self._step = step
         self._values: list[Any] = [None] * plan.slot_count
         self._waits = plan.initial_waits.copy()
         self._ready = deque(plan.first_segments)
         self._ready_holding = deque(plan.first_holding)
-        self._suspended: list[tuple[Segment, Attempt]] = []
+        self._left: list[tuple[Segment, Left]] = []
         self._missing = set(plan.recv_slots)
         self._unfinished = len(plan.segments)
         self._holders = plan.holders.copy() if plan.holders else plan.holders
@@ -73,9 +71,14 @@ class PlanRun:
         return not self._missing
 
     @property
-    def suspended(self) -> list[Segment]:
-        """Segments that were started and left, because their operation has to wait."""
-        return [segment for segment, _ in self._suspended]
+    def is_idle(self) -> bool:
+        """Whether nothing in it is ready, waits or is still to arrive."""
+        return not (self._ready or self._ready_holding or self._left or self._missing)
+
+    @property
+    def suspended(self) -> list[Operation]:
+        """Operations that were started, and whose segments were left, because they have to wait."""
+        return [left.op for _, left in self._left]
 
     def deliver(self, key: str, value: Any) -> None:
         """Take a received tensor."""
@@ -95,10 +98,8 @@ class PlanRun:
 
     def advance(self) -> bool:
         """Run every segment that is ready and cannot hold up the thread. Returns whether any ran."""
-        if self._suspended:
-            self._resume()
         ready = self._ready
-        if not ready:
+        if not (self._left and self._go_on()) and not ready:
             return False
         while ready:
             self._run(ready.popleft())
@@ -107,7 +108,8 @@ class PlanRun:
     def advance_fully(self) -> None:
         """Run every segment that is ready. Those that may hold up the thread come last, one by one."""
         self.advance()
-        while self.advance_last():
+        while self._ready_holding:
+            self.advance_last()
             self.advance()
 
     def advance_last(self) -> bool:
@@ -121,21 +123,29 @@ class PlanRun:
         """The fetched values, on the device."""
         return [self._values[slot] for slot in self._plan.fetch_slots]
 
+    def fetch_to_host(self) -> list[Any]:
+        """The fetched values, as NumPy arrays."""
+        fetched = self.fetch()
+        return fetched if self._plan.takes_numpy else [self._plan.device.to_host(value) for value in fetched]
+
     def close(self) -> None:
         """Let go of all values."""
         self._values.clear()
 
-    def _run(self, segment: Segment) -> None:
+    def _run(self, segment: Segment, left: Left | None = None) -> None:
+        """Run a segment, or the rest of one that was left."""
         step = self._step
         if step.may_have_ended:
             step.raise_if_ended()
         step.suspends = segment.suspends
-        step.is_alone = segment.suspends and len(step.runs) == 1 and self._has_no_other
         values = self._values
         try:
-            outputs = segment.run(step, [values[slot] for slot in segment.input_slots])
-        except Suspended as suspended:
-            self._suspended.append((segment, suspended.attempt))
+            if left is None:
+                outputs = segment.run(step, [values[slot] for slot in segment.input_slots])
+            else:
+                outputs = left.go_on()
+        except Left as again:
+            self._left.append((segment, again.with_traceback(None)))  # frames would keep this object, and its values
             return
         for slot, value in zip(segment.output_slots, outputs, strict=True):
             values[slot] = value
@@ -154,18 +164,14 @@ class PlanRun:
         if not self._holders[key] and self._step.released is not None:
             self._step.released(key)
 
-    @property
-    def _has_no_other(self) -> bool:
-        return self._is_idle and all(run._is_idle for run in self.beside)
-
-    @property
-    def _is_idle(self) -> bool:
-        return not (self._ready or self._ready_holding or self._suspended or self._missing)
-
-    def _resume(self) -> None:
-        waiting = [(segment, attempt) for segment, attempt in self._suspended if not attempt.done]
-        self._ready.extend(segment for segment, attempt in self._suspended if attempt.done)
-        self._suspended = waiting
+    def _go_on(self) -> bool:
+        """Run the rest of the segments whose operation need not wait any more. Returns whether there were any."""
+        has_run = False
+        while (done := next((each for each in self._left if each[1].attempt.done), None)) is not None:
+            self._left.remove(done)
+            self._run(*done)
+            has_run = True
+        return has_run
 
     def _count_down(self, segment: Segment) -> None:
         waits = self._waits
@@ -177,8 +183,33 @@ class PlanRun:
 
 def advance_all(runs: Sequence[WholeRun]) -> None:
     """Run the segments of one step's plans, on the calling thread, until none is ready."""
+    if len(runs) == 1:
+        runs[0].advance_fully()
+        return
     while sum([run.advance() for run in runs]) or any(run.advance_last() for run in runs):
         pass
+
+
+def run_to_end(runs: Sequence[WholeRun], step: Step) -> bool:
+    """Run the plans of a step on the calling thread, and wait for operations that wait for other steps.
+
+    Returns:
+        Whether all has run. Otherwise somebody else has to send something.
+    """
+    if _ignores_float_errors.get():
+        return _run_to_end(runs, step)
+    with np.errstate(all="ignore"):
+        return _run_to_end(runs, step)
+
+
+def _run_to_end(runs: Sequence[WholeRun], step: Step) -> bool:
+    while True:
+        advance_all(runs)
+        if all([run.done for run in runs]):  # noqa: C419 (a list takes half the time)
+            return True
+        if step.mailbox is None or not any(run.suspended for run in runs):
+            return False
+        wait_for_more(runs, step, step.mailbox)
 
 
 def wait_for_more(runs: Sequence[WholeRun], step: Step, mailbox: Mailbox) -> list[tuple[str, Any]]:
@@ -188,7 +219,7 @@ def wait_for_more(runs: Sequence[WholeRun], step: Step, mailbox: Mailbox) -> lis
         OpError: The step was aborted, or its deadline passed. It names one of the operations that wait.
     """
     step.begin_calls()
-    held = [segment.ops[0] for run in runs for segment in run.suspended]
+    held = [op for run in runs for op in run.suspended]
     missing = [key for run in runs for key in run.missing]
     waiting_for = ", ".join([op.name for op in held[:4]] + missing[:4])
     try:
@@ -210,8 +241,8 @@ class WholeRun(Run, Protocol):
         """Whether everything has run and has arrived."""
 
     @property
-    def suspended(self) -> list[Segment]:
-        """Segments that were started and left, because their operation has to wait."""
+    def suspended(self) -> list[Operation]:
+        """Operations that were started, and whose segments were left, because they have to wait."""
 
     def advance_last(self) -> bool:
         """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""

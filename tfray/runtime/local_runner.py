@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from tfray.errors import CancelledError, InternalError, OpError
 from tfray.runtime.device import Device, local_device_names
-from tfray.runtime.executor import PlanRun, advance_all, run_plan, wait_for_more
+from tfray.runtime.executor import PlanRun, run_plan, run_to_end
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
@@ -108,15 +108,16 @@ class LocalRunner:
             raise CancelledError("the session is closed")
         return self._devices
 
-    @contextmanager
-    def running(self, step: Step) -> Iterator[None]:
-        """Around a step that runs: `close` ends the step."""
+    def begin(self, step: Step) -> None:
+        """A step begins: from now on `close` ends it. Raises if the session is closed already."""
         self._steps.add(step)
-        try:
-            self.devices_by_name()  # raises if the session has been closed meanwhile
-            yield
-        finally:
-            self._steps.discard(step)
+        if self._closed:
+            self.over(step)
+            self.devices_by_name()
+
+    def over(self, step: Step) -> None:
+        """A step is over."""
+        self._steps.discard(step)
 
     def check_open(self, error: OpError) -> None:
         """Raise `CancelledError` in place of `error` if the session is closed, which may have caused the error."""
@@ -162,9 +163,9 @@ class LocalStep:
         Returns:
             For each partition, its fetched values as NumPy arrays.
         """
-        self._runner.devices_by_name()
         try:
             if self._single is not None and timeout_s is None:
+                self._runner.devices_by_name()
                 return [self._run_single(self._single, feeds[0])]
             deadline = None if timeout_s is None else time.monotonic() + timeout_s
             return self._run_threads(feeds, deadline) if self._spans else self._run_all(feeds, deadline)
@@ -211,7 +212,8 @@ class LocalStep:
                     steps[name] = Step(step_id, rendezvous, deadline, mailbox)
                 else:
                     steps[name] = TracedStep({name: traces[name]}, step_id, rendezvous, deadline, mailbox)
-                scopes.enter_context(self._runner.running(steps[name]))
+                self._runner.begin(steps[name])
+                scopes.callback(self._runner.over, steps[name])
 
             def run(plan: Plan, values: Sequence[Any]) -> list[Any]:
                 device = plan.device
@@ -254,30 +256,28 @@ class LocalStep:
             step = Step(step_id, rendezvous, deadline, mailbox)
         else:
             step = TracedStep(traces, step_id, rendezvous, deadline, mailbox)
-            plans, start, mailbox = [plan.traced() for plan in plans], TracedRun, step.mailbox
+            plans, start = [plan.traced() for plan in plans], TracedRun
         runs = []
         for plan, values in zip(plans, feeds, strict=True):
             device = plan.device
-            run = start(plan, step, plan.fed(values))
+            run = start(plan, step, plan.fed(values) if values else values)
             if rendezvous is not None:
                 rendezvous.runs[device.name] = run
             runs.append(run)
         step.runs = runs
+        self._runner.begin(step)
         try:
-            with self._runner.running(step), np.errstate(all="ignore"):
-                advance_all(runs)
-                while mailbox is not None and any(run.suspended for run in runs):
-                    wait_for_more(runs, step, mailbox)
-                    advance_all(runs)
+            has_ended = run_to_end(runs, step)
         finally:
+            self._runner.over(step)
             step.cancel()
             step.runs = ()  # breaks a reference cycle, which would keep all values until garbage collection
-        for run in runs:
-            if not run.done:
-                raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")
+        if not has_ended:
+            missing = ", ".join(key for run in runs for key in run.missing)
+            raise InternalError(f"the step cannot go on: nothing sends {missing}")
         for trace in (traces or {}).values():
             trace.close()
-        return [[plan.device.to_host(value) for value in run.fetch()] for plan, run in zip(plans, runs, strict=True)]
+        return [run.fetch_to_host() for run in runs]
 
     def _run_single(self, plan: Plan, feeds: Sequence[Any]) -> list[Any]:
         device = plan.device

@@ -3,8 +3,9 @@
 A segment is the set of operations with the same blocking ancestors. As soon as these ancestors have delivered, the
 segment runs from end to end without waiting. Recv operations of one *group* count as one ancestor, because their
 tensors are sent together. Every other operation that may wait, such as that of a queue, is a segment of its own. The
-executor leaves such a segment when it has to wait, and holds up only what depends on it. Constants and handles of
-variables belong to every segment that reads them.
+executor leaves such a segment when it has to wait, and holds up only what depends on it. Segments that run one behind
+the other in any case are one: a *chain*. Constants and handles of variables belong to every segment that reads
+them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from tfray.runtime.segment_body import Body, depends_on_input_shapes, generic_bo
 MAX_SPECIALIZATIONS: Final = 8
 """Number of combinations of input shapes for which a segment is compiled specially. Further combinations share one
 generic form, so that inputs of ever new shapes do not compile for ever."""
+
+
+_MOST_CHAINED_BYTES: Final = 1 << 22
+"""4 MiB of results: a segment that computes more takes so long that running it by itself does not matter."""
 
 
 @dataclass
@@ -125,13 +130,13 @@ class Partition:
 
 
 class Segment:
-    """Operations that run without waiting once their blocking ancestors have delivered, or one that may wait.
+    """Operations that run once their blocking ancestors have delivered.
 
     Attributes:
         mask: A bit for each group of Recv operations, and each operation that waits, among its ancestors.
         ops: The operations.
         sources: Constants and handles that they read. Each segment that reads one has its own.
-        suspends: Whether its only operation may have to wait. The executor then leaves it, and runs it again later.
+        suspends: Whether operations of it may have to wait. The executor then leaves it, and goes on with it later.
         may_hold_thread: Whether its only operation is a branch or a loop in which something may have to wait. Such an
             operation cannot be left: it keeps its thread while it waits.
         sends: Whether it sends tensors to other devices.
@@ -146,7 +151,7 @@ class Segment:
         self.mask = mask
         self.ops = ops
         self.sources: list[Operation] = []
-        self.suspends = ops[0].op_def.blocking
+        self.suspends = any(op.op_def.blocking for op in ops)
         self.may_hold_thread = not self.suspends and is_blocking(ops[0])
         self.sends = False
         self.inputs: list[Tensor] = []
@@ -365,6 +370,12 @@ class Plan:
         segments = list(by_mask.values())
         if self.device.type == "GPU":
             segments = self._joined(segments)
+        elif any(segment.suspends for segment in segments) and not self.releases.keys:
+            bits = [1 << group_bits[each.ops[0]] if each.suspends else 0 for each in segments]
+            segments = [
+                Segment(index, links[0].mask, [op for link in links for op in link.ops])
+                for index, links in enumerate(_chains(segments, bits))
+            ]
         self._segment_of = {op: segment for segment in segments for op in segment.ops}
         return segments
 
@@ -479,6 +490,7 @@ class Plan:
             fuses=self.optimize,
             traced=self._is_traced,
             captures=True,
+            suspends=segment.suspends,
         )
 
     @property
@@ -521,3 +533,75 @@ def with_wakers(partitions: Sequence[Partition]) -> list[Partition]:
 def _is_source(op: Operation) -> bool:
     """Whether an operation is a constant or the handle of a variable, and waits for nothing."""
     return op.type in ("Const", "Variable") and not op.control_inputs
+
+
+def _chains(segments: Sequence[Segment], own_bits: Sequence[int]) -> list[list[Segment]]:
+    """All segments of a plan, in lists of those that can be one, because they run one behind the other in any case.
+
+    Where an operation has to wait, the executor leaves its segment and runs what else is ready. If everything else has
+    run by then or needs the operation, nothing is ready: so nothing is lost when the code before the operation, the
+    operation and the code behind it are one function. Each step saves what the executor does between two segments.
+
+    Args:
+        segments: The segments, cut at every operation that may wait.
+        own_bits: For each of them the bit that its operation has in the masks of what needs it; 0 if it never waits.
+    """
+    # What waits for less comes first: a segment comes behind all that it needs.
+    order = sorted(range(len(segments)), key=lambda i: (segments[i].mask.bit_count(), segments[i].suspends))
+    ordered = [segments[i] for i in order]
+    known = [segments[i].mask | own_bits[i] for i in order]
+    needs = _needs(ordered)
+    may_join = [_may_join(segment) for segment in ordered]
+
+    def follower(i: int) -> int | None:
+        """What can run as soon as segment i has run, and without which nothing else that needs segment i can."""
+        later = [j for j in range(i + 1, len(ordered)) if needs[j] >> i & 1]
+        if not later or not (may_join[i] and may_join[later[0]]) or any(op.type == "Send" for op in ordered[i].ops):
+            return None
+        first = later[0]
+        is_ready = needs[first] == needs[i] | 1 << i and not ordered[first].mask & ~known[i]
+        return first if is_ready and all(needs[j] >> first & 1 for j in later[1:]) else None
+
+    found: list[list[Segment]] = []
+    joined: set[int] = set()
+    for i in range(len(ordered)):
+        if i in joined:
+            continue
+        chain: list[Segment] = []
+        at: int | None = i
+        while at is not None:
+            chain.append(ordered[at])
+            joined.add(at)
+            at = follower(at)
+        found.append(chain)
+    return found
+
+
+def _needs(segments: Sequence[Segment]) -> list[int]:
+    """For each segment, a mask of the places of all that have to run before it."""
+    home = {op: place for place, segment in enumerate(segments) for op in segment.ops}
+    needs: list[int] = []
+    for place, segment in enumerate(segments):
+        mask = 0
+        for earlier in {home[p] for op in segment.ops for p in predecessors(op) if p in home} - {place}:
+            mask |= needs[earlier] | 1 << earlier
+        needs.append(mask)
+    return needs
+
+
+def _may_join(segment: Segment) -> bool:
+    """Whether a segment may be part of a longer one.
+
+    One that may hold up its thread comes last. One that computes much would hold its memory while another operation
+    waits. One that is compiled for the shapes of its inputs has to know them when it begins.
+    """
+    if segment.may_hold_thread:
+        return False
+    if segment.suspends:
+        return True
+    results = [tensor for op in segment.ops for inner in ops_within(op) for tensor in inner.outputs]
+    if sum((tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0) for tensor in results) > _MOST_CHAINED_BYTES:
+        return False
+    members = set(segment.ops)
+    inputs = dict.fromkeys(t for op in segment.ops for t in op.inputs if t.op not in members)
+    return not depends_on_input_shapes(generic_body(segment.ops, list(inputs), []))

@@ -14,7 +14,7 @@ from tfray.framework.device_spec import gpu_beside
 from tfray.framework.graph import Operation
 from tfray.runtime.device import Device
 from tfray.runtime.executor import PlanRun, WholeRun, advance_all
-from tfray.runtime.plan import Partition, Plan, Segment
+from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.releases import Releases
 from tfray.runtime.rendezvous import Rendezvous
 from tfray.runtime.step import Step
@@ -112,8 +112,6 @@ class GroupRun:
     ) -> None:
         self._fetches = [(group.plans[plan].device, plan, place) for plan, place in group.fetches]
         self._runs = [start(plan, step, values) for plan, values in zip(group.plans, feeds, strict=True)]
-        for run in self._runs:
-            run.beside = [other for other in self._runs if other is not run]
         names = [plan.partition.device for plan in group.plans]
         step.rendezvous = _WithinGroup(step.rendezvous, dict(zip(names, self._runs, strict=True)))
 
@@ -128,14 +126,19 @@ class GroupRun:
         return all(run.has_all for run in self._runs)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing in it is ready, waits or is still to arrive."""
+        return all(run.is_idle for run in self._runs)
+
+    @property
     def missing(self) -> list[str]:
         """Keys of the edges from which nothing has arrived yet."""
         return [key for run in self._runs for key in run.missing]
 
     @property
-    def suspended(self) -> list[Segment]:
-        """Segments that were started and left, because their operation has to wait."""
-        return [segment for run in self._runs for segment in run.suspended]
+    def suspended(self) -> list[Operation]:
+        """Operations that were started, and whose segments were left, because they have to wait."""
+        return [op for run in self._runs for op in run.suspended]
 
     def deliver(self, key: str, value: Any) -> None:
         """Take a tensor that came from another process."""

@@ -33,6 +33,7 @@ class Program:
 
     Attributes:
         namespace: Global names: kernels, contexts, constants.
+        suspends: Whether the function is left, and goes on later, where an operation has to wait.
         slot_bytes: Sizes of the slots of reused memory.
         slot_tensors: For each slot, the largest of the results that lie in it.
         buffers: Slot, shape and dtype of each buffer, in the order of the parameters of ``make``.
@@ -48,9 +49,11 @@ class Program:
         sent_in_place_bytes: int | None,
         fuses: bool,
         traced: bool,
+        suspends: bool,
         open_regions: Callable[[Program, Operation], tuple[dict[str, Any], Any]],
     ) -> None:
         self.device = device
+        self.suspends = suspends
         self.open_regions = open_regions
         self.fuses = fuses
         self.traced = traced

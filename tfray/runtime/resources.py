@@ -12,9 +12,14 @@ Resource = TypeVar("Resource")
 
 
 class ResourceContainer:
-    """Resources found by key: those of a device, which its sessions share, or those of one session on it."""
+    """Resources found by key: those of a device, which its sessions share, or those of one session on it.
+
+    Attributes:
+        drops: How often resources have been dropped.
+    """
 
     def __init__(self) -> None:
+        self.drops = 0
         self._resources: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
@@ -46,6 +51,7 @@ class ResourceContainer:
         """Drop a resource, if it is there."""
         with self._lock:
             self._resources.pop(key, None)
+            self.drops += 1
 
     def clear(self, containers: Collection[str] | None = None) -> None:
         """Drop resources. Those with threads of their own have a method `release`, which ends the threads.
@@ -56,6 +62,7 @@ class ResourceContainer:
         with self._lock:
             dropped = [key for key in self._resources if containers is None or _container(key) in containers]
             resources = [self._resources.pop(key) for key in dropped]
+            self.drops += 1
         for resource in resources:
             release = getattr(resource, "release", None)
             if release is not None:
@@ -82,7 +89,7 @@ class VariableResource:
         lock: Held by every update.
     """
 
-    __slots__ = ("array", "lock", "name")
+    __slots__ = ("__weakref__", "array", "lock", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name

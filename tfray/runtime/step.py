@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from tfray.errors import DeadlineExceededError, InternalError, NotAnError, OpError
+from tfray.framework.graph import Operation
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.edge_key import in_turns
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
@@ -33,6 +34,10 @@ class Run(Protocol):
     @property
     def has_all(self) -> bool:
         """Whether everything that others send to it has arrived."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing in it is ready, waits or is still to arrive."""
 
     @property
     def missing(self) -> list[str]:
@@ -132,14 +137,27 @@ class Call:
 
 
 class Suspended(NotAnError):
-    """Raised to leave the kernel of an operation that has to wait.
-
-    The executor calls the kernel again when the attempt is done.
-    """
+    """Raised to leave the kernel of an operation that has to wait. It is called again when the attempt is done."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__()
         self.attempt = attempt
+
+
+class Left(NotAnError):
+    """Raised to leave a segment, because an operation has to wait.
+
+    Attributes:
+        op: The operation.
+        attempt: What has to be done before the segment can go on.
+        go_on: Runs the rest of the segment, and returns what the segment returns. It may raise this again.
+    """
+
+    def __init__(self, op: Operation, attempt: Attempt, go_on: Callable[[], tuple[Any, ...]]) -> None:
+        super().__init__()
+        self.op = op
+        self.attempt = attempt
+        self.go_on = go_on
 
 
 class Step:
@@ -152,7 +170,6 @@ class Step:
         mailbox: Where the step waits; None if nothing in the step can wait.
         may_have_ended: Whether `raise_if_ended` may raise: there is a deadline, or the step has been ended.
         suspends: Whether the running segment may be left when its operation has to wait.
-        is_alone: Whether nothing else in the step could run if that segment were left.
         runs: The plans that the thread of the step advances. `_hold` goes on with them while a branch or a loop waits.
         held: What some operations take and others give back, by the method ``release``; the end of the step does, too.
         released: Called with each key of the plan's `Releases` once everything that holds it has run, if anybody cares.
@@ -170,7 +187,6 @@ class Step:
         "deadline",
         "held",
         "id",
-        "is_alone",
         "mailbox",
         "may_have_ended",
         "released",
@@ -192,7 +208,6 @@ class Step:
         self.mailbox = mailbox
         self.may_have_ended = deadline is not None
         self.suspends = False
-        self.is_alone = False
         self.runs: Sequence[Run] = ()
         self.held: set[Any] = set()
         self.released: Callable[[str], None] | None = None
@@ -280,9 +295,14 @@ class Step:
             op_name: The operation.
             function: Called once, even if the kernel is left and called again.
         """
-        if self.mailbox is None or ((self.is_alone or not self.suspends) and self._may_hold_thread(0)):
+        if self.mailbox is None or ((not self.suspends or self._is_alone) and self._may_hold_thread(0)):
             return function()
         return self.complete(op_name, self._call, function)
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether nothing else in the step could run if the running segment were left."""
+        return len(self.runs) == 1 and self.runs[0].is_idle
 
     def _may_hold_thread(self, attempts: int) -> bool:
         """Whether a function may hold up the thread: only `attempts` attempts, and nothing else, could go on."""
@@ -313,7 +333,7 @@ class Step:
             raise InternalError("a step without a mailbox cannot wait", op_name=op_name)
         attempt.when_done = self.mailbox.wake
         self._attempts[op_name] = attempt
-        if self.suspends:
+        if self.suspends and not attempt.done:  # looked at again: what was done before the line above wakes nobody
             raise Suspended(attempt)
         while not attempt.done:
             self._hold(op_name)

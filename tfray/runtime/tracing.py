@@ -26,7 +26,7 @@ from tfray.runtime.executor import PlanRun, run_plan
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 from tfray.runtime.resources import VariableResource
-from tfray.runtime.step import Attempt, Call, Step
+from tfray.runtime.step import Attempt, Call, Left, Step
 from tfray.runtime.traced_op import TracedOp
 
 HARDWARE_TRACE: Final = 2
@@ -417,9 +417,10 @@ class TracedRun(PlanRun):
             op = TracedOp(name, "Recv", key, (dtype,))
             self._trace.ran(op, start, self._trace.now(), [value])
 
-    def _run(self, segment: Segment) -> None:
-        self._trace.expect_entry(segment)
-        super()._run(segment)
+    def _run(self, segment: Segment, left: Left | None = None) -> None:
+        if left is None:
+            self._trace.expect_entry(segment)
+        super()._run(segment, left)
 
 
 class _TracedRendezvous:

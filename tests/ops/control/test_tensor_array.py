@@ -79,6 +79,46 @@ def test_dtypes(dtype):
     assert got.tolist() == ([b"a", b"bc"] if dtype is tf.string else values)
 
 
+def test_an_empty_array_may_be_filled_more_than_once():
+    """Each time gives an array of its own, and the empty one stays empty."""
+    empty = tf.TensorArray(tf.int32, 3, dynamic_size=True)
+    first, second = empty.scatter([2, 0], [[5], [6]]), empty.scatter([0, 1, 4], [[7], [8], [9]])
+    more = first.write(1, [4])
+    again = first.write(1, [0])
+    found = run([first.read(0), first.read(2), first.size(), second.gather([0, 1, 4]), second.size(), empty.size()])
+    assert [np.ravel(each).tolist() for each in found] == [[6], [5], [3], [7, 8, 9], [5], [3]]
+    assert [each.tolist() for each in run([more.stack(), again.stack()])] == [[[6], [4], [5]], [[6], [0], [5]]]
+
+
+def test_a_place_that_is_filled_twice_is_refused():
+    twice = tf.TensorArray(tf.float32, 3).scatter([0, 1, 0], [1.0, 2.0, 3.0])
+    with pytest.raises(InvalidArgumentError, match="index 0 because it has already been written to"):
+        run(twice.stack())
+    beyond = tf.TensorArray(tf.float32, 2).scatter([1, 5, -1], [1.0, 2.0, 3.0])
+    with pytest.raises(InvalidArgumentError, match="write to index 5 but array is not resizeable and size is: 2"):
+        run(beyond.stack())
+
+
+def test_the_gradient_of_an_element_that_is_gathered_twice_is_a_sum():
+    x = tf.constant([1.0, 2.0, 3.0])
+    gathered = tf.TensorArray(tf.float32, 3).unstack(x).gather([2, 0, 2])
+    (gradient,) = tf.gradients(gathered * [1.0, 10.0, 100.0], x)
+    assert run(gradient).tolist() == [10, 0, 101]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
+@pytest.mark.parametrize("count", [2, 3, 8, 9])
+def test_sums_of_several_tensors_in_a_loop(count, shape):
+    values = [np.full(shape, 3.0**i, np.float32) for i in range(count)]
+
+    def turn(i, total):
+        parts = [tf.constant(value) * tf.cast(i, tf.float32) for value in values]
+        return i + 1, tf.add_n([total, *parts[1:]]) + tf.add_n([parts[0], parts[0]])
+
+    _, total = tf.while_loop(lambda i, total: i < 4, turn, [0, tf.zeros(shape)])
+    np.testing.assert_array_equal(run(total), 6 * (sum(values) + values[0]))
+
+
 def test_strings_keep_zeros_at_their_end():
     array = tf.TensorArray(tf.string, size=2).unstack(np.array([b"a\0", b"b"], object))
     assert repr(run([array.read(0), array.stack()])) == repr([b"a\0", np.array([b"a\0", b"b"], object)])

@@ -25,7 +25,9 @@ TESTED_ELSEWHERE = (
         ],
         "operations of queues: test_queues.py",
     )
-    | dict.fromkeys(["QueueDequeueSome", "QueueEnqueueSome"], "several elements from queue to queue: test_several.py")
+    | dict.fromkeys(
+        ["QueueDequeueSome", "QueueEnqueueSome", "ReaderReadSome"], "several elements at once: test_several.py"
+    )
     | dict.fromkeys(
         ["SerializeSparse", "SerializeManySparse", "DeserializeSparse"], "sparse tensors: test_sparse_transport.py"
     )

@@ -16,6 +16,7 @@ from tfray.framework.graph import Graph, Operation, get_default_graph, get_defau
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.input.queues import QueueBase
 from tfray.library.platform import logging
+from tfray.runtime.executor import ignore_float_errors
 from tfray.training.threads.coordinator import Coordinator
 
 __all__ = [
@@ -173,6 +174,7 @@ class QueueRunner:
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         is_last = False
+        ignore_float_errors()
         try:
             enqueue, several = sess.make_callable(enqueue_op), sess.make_several(enqueue_op)
             while coord is None or not coord.should_stop():

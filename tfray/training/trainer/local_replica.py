@@ -12,15 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from tfray.errors import InternalError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.own_devices import over_own_devices
 from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
-from tfray.runtime.executor import PlanRun, WholeRun, advance_all, wait_for_more
+from tfray.runtime.executor import PlanRun, WholeRun, run_to_end
 from tfray.runtime.local_runner import LocalRunner
 from tfray.runtime.plan import Plan
 from tfray.runtime.plan_group import PlanGroup, begun
@@ -99,19 +97,20 @@ class LocalReplica:
             devices = {plan.device.name: plan.device for whole in plans.values() for plan in whole.plans}
             traces = {name: DeviceTrace(device, HARDWARE_TRACE) for name, device in devices.items()}
             step = TracedStep(traces, number, held, None, Mailbox())
-        with self._runner.running(step), np.errstate(all="ignore"):
+        self._runner.begin(step)
+        try:
             for name, plan in plans.items():
                 fed = plan.fed([values[i] for i in self._feeds] if name == REPLICA_DEVICE else ())
                 held.runs[name] = begun(plan, step, fed, start)
             step.runs = runs = list(held.runs.values())
-            try:
-                fetched, bad = self._advance(held, step, runs)
-            except OpError as error:
-                error.message = f"replica 0 ({SHARD}) failed in step {number}: {error.message}"
-                raise
-            finally:
-                step.cancel()
-                step.runs, held.runs = (), {}  # breaks a cycle of references that would keep tensors in memory
+            fetched, bad = self._advance(held, step, runs)
+        except OpError as error:
+            error.message = f"replica 0 ({SHARD}) failed in step {number}: {error.message}"
+            raise
+        finally:
+            self._runner.over(step)
+            step.cancel()
+            step.runs, held.runs = (), {}  # breaks a cycle of references that would keep tensors in memory
         if trace is not None:
             buffers = Counter[str]()
             for plan in (plan for whole in plans.values() for plan in whole.plans):
@@ -123,7 +122,7 @@ class LocalReplica:
 
     def _advance(self, held: _HeldBack, step: Step, runs: Sequence[WholeRun]) -> tuple[list[Any], tuple[str, ...]]:
         replica = held.runs[REPLICA_DEVICE]
-        _advance_fully(step, runs)
+        run_to_end(runs, step)
         fetched = [self._device.to_host(value) for value in replica.fetch()] if replica.done else []
         finite = fetched.pop() if self._checked and fetched else ()
         bad = tuple(name for name, good in zip(self._checked, finite, strict=False) if not good)
@@ -131,10 +130,9 @@ class LocalReplica:
             return fetched, bad
         for key, value in held.contributions:
             held.runs[SHARD].deliver(key, value)
-        _advance_fully(step, runs)
-        for run in runs:
-            if not run.done:
-                raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")
+        if not run_to_end(runs, step):
+            missing = ", ".join(key for run in runs for key in run.missing)
+            raise InternalError(f"the step cannot go on: nothing sends {missing}")
         return fetched, bad
 
 
@@ -155,11 +153,3 @@ class _HeldBack:
 
     def flush(self) -> None:
         """Do nothing: no tensor waits for this call."""
-
-
-def _advance_fully(step: Step, runs: Sequence[WholeRun]) -> None:
-    """Run what is ready, and wait for operations that wait for other steps, such as those of queues."""
-    advance_all(runs)
-    while step.mailbox is not None and any(run.suspended for run in runs):
-        wait_for_more(runs, step, step.mailbox)
-        advance_all(runs)
