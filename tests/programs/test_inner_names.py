@@ -384,3 +384,8 @@ def test_scope_of_a_summary_has_a_default_name():
             assert found == ("d", "d/")
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not a name"), summary_scope(None):
             pass
+
+
+def test_a_graph_is_no_body_of_a_function():
+    with tf.Graph().as_default():
+        assert internal_names.inside_function() is False
