@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -102,8 +102,44 @@ def _have_one_structure(a: Any, b: Any) -> bool:
     return True
 
 
+class BatchableTypeSpec(TypeSpec):
+    """Base of the descriptions of values of which several make one batch, and which are rows of a batch."""
+
+    def _batch(self, batch_size: int | None) -> TypeSpec:
+        """The description of a batch of `batch_size` such values; None if it may have any number."""
+        raise NotImplementedError
+
+    def _unbatch(self) -> TypeSpec:
+        """The description of each row of such a value. Raises `ValueError` for a scalar, which has none."""
+        raise NotImplementedError
+
+
+class ShapedTypeSpec(BatchableTypeSpec):
+    """Base of the descriptions that tell a shape, in ``shape_field``: a batch has one dimension more, in front."""
+
+    _shape_field: ClassVar[str] = "shape"
+
+    def __init_subclass__(cls, shape_field: str | None = None) -> None:
+        if shape_field is not None:
+            cls._shape_field = shape_field
+
+    def _batch(self, batch_size: int | None) -> TypeSpec:
+        return self._with_shape(TensorShape([batch_size]).concatenate(getattr(self, self._shape_field)))
+
+    def _unbatch(self) -> TypeSpec:
+        shape = getattr(self, self._shape_field)
+        if shape.rank == 0:
+            kind = self.value_type.__name__.lower()
+            raise ValueError(f"Unbatching a {kind} is only supported for rank >= 1: this is a single one, {self}")
+        return self._with_shape(shape[1:])
+
+    def _with_shape(self, shape: TensorShape) -> TypeSpec:
+        made: TypeSpec = replace(cast("Any", self), **{self._shape_field: shape})
+        return made
+
+
 @dataclass(frozen=True, repr=False)
-class TensorSpec(TypeSpec):
+class TensorSpec(ShapedTypeSpec):
     """Describes a tensor.
 
     Args:
@@ -125,6 +161,9 @@ class TensorSpec(TypeSpec):
 
     def component_shapes(self) -> list[TensorShape]:
         return [self.shape]
+
+    def _with_shape(self, shape: TensorShape) -> TensorSpec:
+        return TensorSpec(shape, self.dtype)
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
@@ -221,7 +260,7 @@ class BoundedTensorSpec(TensorSpec):
 
 
 @dataclass(frozen=True, repr=False)
-class SparseTensorSpec(TypeSpec):
+class SparseTensorSpec(ShapedTypeSpec):
     """Describes a `SparseTensor`.
 
     Args:

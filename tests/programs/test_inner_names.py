@@ -10,6 +10,7 @@ import pytest
 import tfray as tf
 from tfray.framework.graph import Tensor
 from tfray.library.functions.traced_function import Defun
+from tfray.library.inspect.summaries import summary_scope
 from tfray.library.variables import variable_scope
 from tfray.programs import inplace_rows, internal_names, layer_internals, metric_internals
 from tfray.training.checkpoints import meta_graph
@@ -235,6 +236,7 @@ def test_objects_that_stand_for_tensors_are_fetched_and_fed():
 def test_operators_of_tensors_are_listed():
     assert {"__add__", "__radd__", "__getitem__", "__matmul__", "__neg__"} <= tf.Tensor.OVERLOADABLE_OPERATORS
     assert all(hasattr(tf.Tensor, name) for name in tf.Tensor.OVERLOADABLE_OPERATORS)
+    assert isinstance(tf.Tensor.OVERLOADABLE_OPERATORS, set)
 
 
 @pytest.mark.parametrize("kind", [tf.convert_to_tensor, tf.Variable], ids=["tensor", "variable"])
@@ -370,3 +372,20 @@ def test_conversions_of_a_programs_own():
     tf.register_tensor_conversion_function(Held, converted)
     with tf.Session() as session:
         assert session.run(tf.add(Held(1.5), 1.0)) == 2.5
+
+
+def test_scope_of_a_summary_has_a_default_name():
+    with tf.Graph().as_default():
+        with summary_scope("a b", "family", values=[tf.constant(1)]) as found:
+            assert found == ("family/family/a_b", "family/a_b/")
+        with summary_scope("a", default_name="d") as found:
+            assert found == ("a", "a/")
+        with summary_scope(None, default_name="d") as found:
+            assert found == ("d", "d/")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not a name"), summary_scope(None):
+            pass
+
+
+def test_a_graph_is_no_body_of_a_function():
+    with tf.Graph().as_default():
+        assert internal_names.inside_function() is False

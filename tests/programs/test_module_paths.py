@@ -712,3 +712,22 @@ def test_the_strategy_of_one_replica_updates_and_reduces():
     mean = names.distribute.ReduceOp.MEAN
     assert strategy.extended.reduce_to(mean, 3, None) == 3
     assert strategy.extended.batch_reduce_to(mean, [(1, None), (2, None)]) == [1, 2]
+
+
+def test_methods_tell_their_arguments(tf):
+    for made, names in {
+        tf.keras.layers.Conv2D: ["self", "filters", "kernel_size", "strides"],
+        tf.keras.layers.LSTM: ["self", "units", "activation", "recurrent_activation"],
+        tf.keras.layers.BatchNormalization: ["self", "axis", "momentum", "epsilon"],
+        tf.keras.layers.Dropout: ["self", "rate", "noise_shape", "seed"],
+        tf.layers.Dense: ["self", "units", "activation", "use_bias"],
+        tf.train.AdamOptimizer: ["self", "learning_rate", "beta1", "beta2"],
+        tf.Variable: ["self", "initial_value", "trainable", "collections"],
+    }.items():
+        assert inspect.getfullargspec(made.__init__).args[:4] == names
+        assert list(inspect.signature(made.__init__).parameters)[:4] == names
+        assert list(inspect.signature(made).parameters)[:3] == names[1:]
+    assert inspect.getfullargspec(tf.Variable.assign).args == ["self", "value", "use_locking", "name", "read_value"]
+    with tf.Graph().as_default():
+        layer = tf.keras.layers.Conv2D(3, 2, name="told")
+        assert layer(tf.ones([1, 4, 4, 1])).shape == [1, 3, 3, 3] and layer.get_config()["filters"] == 3

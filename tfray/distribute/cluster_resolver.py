@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from tfray.estimator.run_config import environment_of_task
+from tfray.distribute.task_environment import environment_of_task
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.framework.graph import Graph
 from tfray.options import ConfigProto

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 import math
 import numbers
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from tfray.distribute.strategy import Strategy, several_processes
+from tfray.distribute.task_environment import environment_of_task
 from tfray.errors import ArgumentError
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.formats.files import PathLike, given_path
@@ -22,7 +21,6 @@ from tfray.library.platform import logging
 from tfray.options import ConfigProto
 from tfray.training.trainer.run_config import ScalingConfig
 
-TF_CONFIG: Final = "TF_CONFIG"
 USE_DEFAULT: Final = object()
 DEFAULT_SAVE_S: Final = 600
 
@@ -473,18 +471,6 @@ class RunConfig:
     def __repr__(self) -> str:
         shown = {**self._values, "task_type": self._task_type, "task_id": self._task_id}
         return f"RunConfig({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not None)})"
-
-
-def environment_of_task() -> dict[str, Any]:
-    """What ``TF_CONFIG`` says. Raises `ValueError` if it is no JSON dictionary."""
-    text = os.environ.get(TF_CONFIG) or "{}"
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the environment variable TF_CONFIG is no JSON ({error}): {text!r}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"the environment variable TF_CONFIG is {text!r}, expected a dictionary")
-    return found
 
 
 def _model_dir(environment: Mapping[str, Any], model_dir: Any) -> str | None:

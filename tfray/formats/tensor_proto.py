@@ -13,7 +13,7 @@ from tfray.formats.declared_sizes import element_count
 from tfray.formats.large_contents import Contents, content_of
 from tfray.formats.message import Enumeration, Field, Message
 from tfray.framework import dtypes
-from tfray.framework.convert import make_array, quantized_type
+from tfray.framework.convert import make_array, quantized_type, register_holder_of_arrays
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, set_proto_function
 
@@ -201,9 +201,7 @@ def make_tensor_proto(
     dtype = quantized_type(values, wanted) or as_dtype(array.dtype)
     if array.size > 1 and array.size == math.prod(sizes) and dtype.name not in _IN_LISTS:
         return _message(array, dtype, sizes)
-    proto = _empty(dtype, sizes)
-    getattr(proto, list_field(dtype).name).extend(_listed(array))
-    return proto
+    return _listing(array, dtype, sizes)
 
 
 def tensor_message(array: np.ndarray[Any, Any]) -> TensorProto:
@@ -212,9 +210,16 @@ def tensor_message(array: np.ndarray[Any, Any]) -> TensorProto:
 
 
 def constant_message(value: Any, contents: Contents | None) -> TensorProto:
-    """A message that holds a tensor, a large one by a mark of `contents`. Raises `InvalidArgumentError`."""
+    """A message that holds a constant: a single element in a list, as TensorFlow has it; a large one by a mark.
+
+    Raises:
+        InvalidArgumentError: `value` makes no tensor.
+    """
     array = make_array(value)
-    return _message(array, quantized_type(value, None) or as_dtype(array.dtype), array.shape, contents)
+    dtype = quantized_type(value, None) or as_dtype(array.dtype)
+    if array.size == 1 or (contents is None and dtype.name in _IN_LISTS):
+        return _listing(array, dtype, array.shape)
+    return _message(array, dtype, array.shape, contents)
 
 
 def _empty(dtype: DType, shape: Sequence[int]) -> TensorProto:
@@ -232,6 +237,13 @@ def _message(
         proto.string_val.extend(array.reshape(-1).tolist())
     else:
         proto.tensor_content = array.tobytes() if contents is None else contents.array(array)
+    return proto
+
+
+def _listing(array: np.ndarray[Any, Any], dtype: DType, shape: Sequence[int]) -> TensorProto:
+    """A message that has its elements in the list for their dtype."""
+    proto = _empty(dtype, shape)
+    getattr(proto, list_field(dtype).name).extend(_listed(array))
     return proto
 
 
@@ -257,6 +269,9 @@ def make_ndarray(tensor: TensorProto | np.ndarray[Any, Any]) -> np.ndarray[Any, 
     """
     array = held_array(tensor)
     return array if array.flags.writeable else array.copy()
+
+
+register_holder_of_arrays(TensorProto, make_ndarray)
 
 
 def held_array(tensor: TensorProto | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -177,6 +177,20 @@ def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None, dtype:
     return get_default_graph().add_operation("Const", [], attrs, name or "Const").outputs[0]
 
 
+_HOLDERS_OF_ARRAYS: Final[dict[type, Callable[[Any], np.ndarray[Any, Any]]]] = {}
+
+
+def register_holder_of_arrays(kind: type, array_of: Callable[[Any], np.ndarray[Any, Any]]) -> None:
+    """Let objects of a class be values of tensors: those of the arrays that `array_of` takes out of them."""
+    _HOLDERS_OF_ARRAYS[kind] = array_of
+
+
+def _held_array(array: np.ndarray[Any, Any], value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    if dtype not in (None, as_dtype(array.dtype)):
+        raise ArgumentError(f"cannot make a {dtype} tensor of a {type(value).__name__} of {as_dtype(array.dtype)}")
+    return array
+
+
 def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     """`value` as a NumPy array of a tfray dtype; strings become bytes.
 
@@ -189,6 +203,9 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     """
     if value is None:
         raise InvalidArgumentError("cannot make a tensor of None")
+    for kind, array_of in _HOLDERS_OF_ARRAYS.items():
+        if isinstance(value, kind):
+            return _held_array(array_of(value), value, dtype)
     is_numpy = isinstance(value, (np.ndarray, np.generic))
     try:
         if is_numpy and dtype is not None and dtype.kind in _NUMERIC_KINDS and not value.dtype.names:

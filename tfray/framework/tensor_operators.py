@@ -71,8 +71,8 @@ class TensorOperators(Generic[ResultT]):
 
     __slots__ = ()
 
-    OVERLOADABLE_OPERATORS: ClassVar = frozenset(f"__{name}__" for name in _OVERLOADABLE.split())
-    """The methods behind the operators, for types that stand for tensors and call these."""
+    OVERLOADABLE_OPERATORS: ClassVar = {f"__{name}__" for name in _OVERLOADABLE.split()}
+    """The methods behind the operators, a set that types may change which stand for tensors and call these."""
 
     # Any number above 0, that of NumPy's arrays, makes NumPy leave ``array + tensor`` to `__radd__`.
     __array_priority__ = 100

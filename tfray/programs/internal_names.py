@@ -184,6 +184,11 @@ def executing_eagerly_outside_functions() -> bool:
     return False
 
 
+def inside_function() -> bool:
+    """Whether operations go into the body of a function."""
+    return bool(get_default_graph().building_function)
+
+
 def in_graph_mode() -> bool:
     """Whether operations go into a graph: they always do."""
     return True

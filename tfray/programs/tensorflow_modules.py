@@ -117,17 +117,60 @@ class TensorFlowModule(ModuleType):
             value = self._package.value(self._path, name, self._entries, self._base)
         except AttributeError as error:
             raise AttributeError(str(error), name=name, obj=self) from None
-        if hasattr(value, "__wrapped__") and isinstance(value, FunctionType):
-            with suppress(
-                TypeError, ValueError
-            ):  # for `inspect.getfullargspec`, which looks at nothing behind a function
-                value.__dict__.setdefault("__signature__", inspect.signature(value))
+        _tell_signatures(value)
         self.__dict__[name] = value
         return value
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Other processes know tfray by its own name."""
         return importlib.import_module, (getattr(self._base, "__name__", "tfray"),)
+
+
+_told: Final[set[type]] = set()
+
+
+def _tell_signatures(value: Any) -> None:
+    """Let `inspect.getfullargspec` see what a function, or a class's methods, take: it looks behind no wrapper."""
+    if isinstance(value, FunctionType):
+        _tell_signature(value)
+    if not isinstance(value, type):
+        return
+    for kind in value.__mro__:
+        if kind in _told or not kind.__module__.startswith("tfray."):
+            continue
+        _told.add(kind)
+        inherited: Any = kind.__init__  # type: ignore[misc]
+        if "__init__" not in vars(kind) and isinstance(inherited, FunctionType):
+            _tell_inherited(kind, inherited)
+        for name, held in vars(kind).items():
+            method = held.__func__ if isinstance(held, (staticmethod, classmethod)) else held
+            if isinstance(method, FunctionType):
+                _tell_signature(method, kind if name == "__init__" else None)
+
+
+def _tell_inherited(kind: type, inherited: FunctionType) -> None:
+    """Give a class an ``__init__`` of its own to tell its arguments, where the one that it inherits takes any."""
+    if inspect.unwrap(inherited).__code__.co_flags & inspect.CO_VARARGS:
+        own = FunctionType(
+            inherited.__code__, inherited.__globals__, "__init__", inherited.__defaults__, inherited.__closure__
+        )
+        own.__dict__.update((name, value) for name, value in vars(inherited).items() if name != "__signature__")
+        own.__kwdefaults__, own.__qualname__ = inherited.__kwdefaults__, inherited.__qualname__
+        own.__doc__, own.__annotations__ = inherited.__doc__, inherited.__annotations__
+        _tell_signature(own, kind)
+        setattr(kind, "__init__", own)  # noqa: B010 (an assignment would be refused by type checkers)
+
+
+def _tell_signature(function: FunctionType, made: type | None = None) -> None:
+    """Say what a wrapped function takes; as ``__init__`` of `made`, by name what it hands on to those of bases."""
+    if "__signature__" in function.__dict__ or not hasattr(function, "__wrapped__"):
+        return
+    with suppress(TypeError, ValueError):
+        signature = inspect.signature(function)
+        own = list(signature.parameters.values())
+        if made is not None and any(each.kind is each.VAR_POSITIONAL for each in own):
+            signature = signature.replace(parameters=[own[0], *inspect.signature(made).parameters.values()])
+        function.__dict__["__signature__"] = signature
 
 
 class TensorFlow(MetaPathFinder, Loader):

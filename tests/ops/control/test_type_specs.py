@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.ops.control.type_specs import BatchableTypeSpec
 
 SPARSE = tf.SparseTensorSpec([2, 3])
 
@@ -135,3 +136,28 @@ def test_bounds_of_elements():
     for bounds in ((0, 0), 1), (0, [[1, 2], [3, 4]]):
         with pytest.raises(ValueError, match="not compatible"):
             kind((3, 5), tf.uint8, *bounds)
+
+
+@pytest.mark.parametrize("kind", [tf.TensorSpec, tf.SparseTensorSpec])
+def test_a_batch_has_one_dimension_more_and_a_row_one_less(kind):
+    spec = kind([2, 3], tf.int32)
+    assert isinstance(spec, BatchableTypeSpec)
+    assert spec._batch(4) == kind([4, 2, 3], tf.int32)
+    assert spec._batch(None) == kind([None, 2, 3], tf.int32)
+    assert spec._unbatch() == kind([3], tf.int32)
+    assert kind(None)._batch(4) == kind(None)._unbatch() == kind(None)
+    with pytest.raises(ValueError, match="only supported for rank >= 1"):
+        kind([])._unbatch()
+
+
+def test_batches_of_datasets_are_described():
+    spec = tf.data.DatasetSpec(tf.TensorSpec([], tf.int32))
+    assert spec._batch(4) == tf.data.DatasetSpec(tf.TensorSpec([], tf.int32), [4])
+    assert spec._batch(4)._unbatch() == spec
+    with pytest.raises(ValueError, match="only supported for rank >= 1"):
+        spec._unbatch()
+
+
+def test_the_name_of_a_tensor_is_not_that_of_a_batch():
+    assert tf.TensorSpec([2], tf.int32, "a")._batch(4).name is None
+    assert not isinstance(tf.IndexedSlicesSpec([2]), BatchableTypeSpec)

@@ -589,7 +589,7 @@ class RecurrentLayer(RNN):
             found[name] = each
             if name == "bias_regularizer":
                 found["activity_regularizer"] = each.replace(name="activity_regularizer")
-        return {**found, **of_layers}
+        return {**{name: each for name, each in found.items() if name not in of_layers}, **of_layers}
 
     @classmethod
     def _of_cells(cls) -> frozenset[str]:

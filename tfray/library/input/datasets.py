@@ -55,7 +55,7 @@ from tfray.library.input.dataset_structure import (
     unwrapped,
 )
 from tfray.library.input.function_effects import with_effects
-from tfray.ops.control.type_specs import TypeSpec
+from tfray.ops.control.type_specs import ShapedTypeSpec
 from tfray.ops.dataflow import dataset_ops, iterator_ops
 from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
 from tfray.ops.sparse.sparse_transport_ops import serialize_many_sparse
@@ -660,7 +660,7 @@ class DatasetKind(VariantKind):
 
 
 @dataclass(frozen=True, repr=False)
-class DatasetSpec(TypeSpec):
+class DatasetSpec(ShapedTypeSpec, shape_field="dataset_shape"):
     """Describes a dataset, or a tensor of datasets.
 
     Args:

@@ -22,17 +22,22 @@ _UNFIT: Final = r"(?a)[^-/\w.]"
 
 
 @contextmanager
-def summary_scope(name: str, family: str | None = None) -> Iterator[tuple[str, str]]:
+def summary_scope(
+    name: str | None, family: str | None = None, default_name: str | None = None, values: object = None
+) -> Iterator[tuple[str, str]]:
     """The scope of a summary operation.
 
     Args:
         name: The summary's name. Characters that names may not have become underscores.
         family: First part of the tag, by which TensorBoard groups.
+        default_name: The name where `name` is None.
+        values: Accepted as TensorFlow takes it: the tensors of the summary, whose graph is the current one anyway.
 
     Yields:
         The tag, unique in the graph, and the name of the operation.
     """
-    name, family = _clean(name), None if family is None else _clean(family)
+    name = _clean((default_name or "") if name is None else name)
+    family = None if family is None else _clean(family)
     with get_default_graph().name_scope(name if family is None else f"{family}/{name}") as scope:
         tag = scope.rstrip("/")
         yield (tag if family is None else f"{family}/{tag}"), scope

@@ -155,7 +155,7 @@ class _SignatureOfInit:
     def __get__(self, instance: object, owner: type[Described]) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
-        own = list(inspect.signature(owner.__init__).parameters.values())[1:]
+        own = list(inspect.signature(inspect.unwrap(owner.__init__)).parameters.values())[1:]
         if owner.__module__.startswith("tfray.") and any(each.kind is each.VAR_KEYWORD for each in own):
             own = [*owner._parameters().values(), *(each for each in own if each.kind is each.VAR_KEYWORD)]
         return inspect.Signature(own)
@@ -210,7 +210,7 @@ class Described:
                 break
             if "__init__" not in vars(kind):
                 continue
-            own = list(inspect.signature(vars(kind)["__init__"]).parameters.values())[1:]
+            own = list(inspect.signature(inspect.unwrap(vars(kind)["__init__"])).parameters.values())[1:]
             for each in own:
                 if each.kind is each.POSITIONAL_OR_KEYWORD and is_by_place and each.name not in by_name:
                     by_place.setdefault(each.name, each)

@@ -12,6 +12,7 @@ from tfray.framework.scopes import name_scope
 from tfray.library.variables.variables import Variable
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 
 class Module:
@@ -104,6 +105,10 @@ class Module:
                 yield from visit(leaf_path, leaf)
 
         return visit((), self)
+
+    def _no_dependency(self, value: _Value) -> _Value:
+        """The value itself, as of `tf.contrib.checkpoint.NoDependency`."""
+        return value
 
     @classmethod
     def with_name_scope(cls, method: _Method) -> _Method:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tfray.distribute.task_environment import environment_of_task
 from tfray.errors import InvalidArgumentError
-from tfray.estimator.run_config import USE_DEFAULT, environment_of_task
+from tfray.estimator.run_config import USE_DEFAULT
 from tfray.estimator.run_config import RunConfig as EstimatorConfig
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.options import ConfigProto, GPUOptions

@@ -59,6 +59,10 @@ class AutoTrackable:
     refuses to save one whose elements were replaced.
     """
 
+    def _no_dependency(self, value: Any) -> Any:
+        """The value itself, as of `tf.contrib.checkpoint.NoDependency`."""
+        return value
+
 
 def is_trackable(value: object) -> bool:
     """Whether an object is, or may hold, something to save."""
