@@ -258,6 +258,10 @@ WHILE_BUILDING = {
         r"invalid literal for int\(\)",
     ),
     "a part of no device": (lambda: tf.DeviceSpec.from_string("/bar:muu/baz:2"), "Unknown attribute: 'bar'"),
+    "a matrix as a column's default": (
+        lambda: tf.decode_csv(["1"], [[[0]]]),
+        "Shape must be at most rank 1 but is rank 2",
+    ),
     "a list as input_map": (
         lambda: tf.import_graph_def(tf.GraphDef(), input_map=[1]),
         "input_map must be a dictionary mapping strings to Tensor objects",
