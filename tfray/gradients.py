@@ -485,7 +485,7 @@ def _check_fits(op: Operation, tensor: Tensor, d_input: Tensor, any_dtype: bool)
     if not is_right_dtype or not d_input.shape.is_compatible_with(tensor.shape):
         raise InvalidArgumentError(
             f"the gradient function of {op.type} gave {d_input!r} for input {tensor!r}: "
-            "a gradient has the dtype and shape of its tensor",
+            "Incompatible shapes between op input and calculated input gradient, or dtypes",
             op_name=op.name,
             site=op.site,
         )

@@ -117,6 +117,11 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
 
 
 def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:
+    if not hasattr(values[0], "ndim"):  # variants are no arrays while they are scalars
+        vector = empty_or(ctx, out, [len(values)])
+        for i, value in enumerate(values):
+            vector[i] = value
+        return vector
     axis, rank = ctx.attr("axis"), values[0].ndim
     if len({value.shape for value in values}) > 1:
         shapes = ", ".join(str(value.shape) for value in values)
@@ -160,7 +165,7 @@ PACK = register(
         name="Pack",
         inputs=("values: T*",),
         outputs=("output: T",),
-        types={"T": dtypes.VALUES},
+        types={"T": (*dtypes.VALUES, dtypes.variant)},
         attrs=("axis",),
         shape=_pack_shape,
         kernels=on_every_device(out_kernel(_pack_kernel)),
@@ -205,7 +210,7 @@ def _unpack_kernel(ctx: KernelContext, value: Array) -> list[Array]:
     if value.ndim == 0 or value.shape[axis] != num:
         raise InvalidArgumentError(f"cannot unstack dimension {axis} of shape {value.shape} into {num} tensors")
     if value.dtype == object and value.ndim == 1:
-        return [np.array(item, dtype=object) for item in value]
+        return [np.array(item, dtype=object) if isinstance(item, (bytes, str)) else item for item in value]
     index = (slice(None),) * (axis % value.ndim)
     return [value[(*index, i)] for i in range(num)]
 
@@ -230,7 +235,7 @@ UNPACK = register(
         name="Unpack",
         inputs=("value: T",),
         outputs=("output: T*num",),
-        types={"T": dtypes.VALUES},
+        types={"T": (*dtypes.VALUES, dtypes.variant)},
         attrs=("num", "axis"),
         shape=_unpack_shape,
         kernels=on_every_device(_unpack_kernel),

@@ -535,7 +535,8 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
 def _check_as_many(shift: TensorShape, axes: Sequence[int]) -> None:
     if shift.num_elements() not in (None, len(axes)):
         raise InvalidArgumentError(
-            f"Roll: shift and axis must have the same size, not {shift.num_elements()} shifts for {len(axes)} axes"
+            f"Roll: shift and axis must have the same size, not {shift.num_elements()} shifts for {len(axes)} axes: "
+            "both shapes must be equal"
         )
 
 

@@ -146,7 +146,9 @@ def decode_csv(
         [array([1, 0], dtype=int32), array([b'a', b'b'], dtype=object)]
     """
     if not isinstance(record_defaults, (list, tuple)):
-        raise TypeError(f"decode_csv: record_defaults is {record_defaults!r}, expected a list with one for each column")
+        raise TypeError(
+            f"decode_csv: Expected list for 'record_defaults', one default for each column, not {record_defaults!r}"
+        )
     if not record_defaults:
         raise ValueError("decode_csv: record_defaults is empty, expected one for each column")
     return columns_of(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols, name)
@@ -210,7 +212,11 @@ def _csv_default(default: Any, index: int) -> Tensor:
         return convert_to_tensor(np.empty(0, as_dtype(default).numpy), as_dtype(default))
     tensor = convert_to_tensor(default)
     count, rank = tensor.shape.num_elements(), tensor.shape.rank
-    if tensor.dtype not in CSV_DTYPES or (count is not None and count > 1) or (rank is not None and rank > 1):
+    if rank is not None and rank > 1:
+        raise ArgumentError(
+            f"decode_csv: Shape must be at most rank 1 but is rank {rank}: the default of column {index} is {tensor!r}"
+        )
+    if tensor.dtype not in CSV_DTYPES or (count is not None and count > 1):
         raise ArgumentError(
             f"decode_csv: the default of column {index} is {tensor!r}, expected at most one float, integer or string"
         )

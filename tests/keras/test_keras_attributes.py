@@ -150,3 +150,38 @@ def test_ranges(arguments, dtype, expected):
 def test_optimizers_have_the_limits_that_they_were_given():
     optimizer = keras.optimizers.SGD(0.1, clipnorm=2.0)
     assert optimizer.clipnorm == 2.0 and not hasattr(optimizer, "clipvalue")
+
+
+DENSE = {"units": 2, "dtype": "float64"}
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "dtype"),
+    [  # names and types as in TensorFlow 1.15
+        (lambda: layers.Dense(2, input_shape=(3,), name="a"), "a_input", "float32"),
+        (lambda: layers.Dense(**DENSE, input_shape=(3,), name="a"), "a_input", "float64"),
+        (lambda: layers.Flatten(input_shape=(3,), dtype="int32", name="a"), "a_input", "int32"),
+        (lambda: layers.InputLayer((3,), dtype="float64", name="x"), "x", "float64"),
+        (lambda: keras.Sequential([layers.Dense(**DENSE, input_shape=(3,))], "s"), "s_input", "float64"),
+    ],
+    ids=["dense", "dense of float64", "flat integers", "an input", "a model"],
+)
+def test_the_input_of_a_sequential_model_has_the_dtype_of_its_first_layer(first, name, dtype):
+    model = keras.Sequential([first()])
+    if not model.layers:
+        model.add(layers.Dense(**DENSE))
+    (source,) = model.inputs
+    assert (model.input_names, source.dtype.base_dtype.name, source.shape.as_list()) == ([name], dtype, [None, 3])
+    assert model.predict(np.ones([2, 3])).dtype == dtype
+    again = keras.Sequential.from_config(model.get_config())
+    assert [each.dtype for each in again.inputs] == [source.dtype] == [keras.models.clone_model(model).inputs[0].dtype]
+
+
+def test_an_input_layer_is_the_input_of_a_sequential_model():
+    given = tf.placeholder(tf.float64, [None, 3], name="own")
+    layer = layers.InputLayer(input_tensor=given, name="x")
+    model = keras.Sequential([layer, layers.Dense(**DENSE)])
+    assert model.inputs == [given] and model.input_names == ["x"] and layer.output is given
+    assert [type(each).__name__ for each in model.layers] == ["Dense"]
+    with pytest.raises(ValueError, match="needs a shape or a tensor"):
+        keras.Sequential([layers.InputLayer()])

@@ -62,6 +62,7 @@ def test_ranks_are_refused_in_tensorflows_words(call, words):
         (lambda: tf.einsum("i.j", tf.ones([2, 2])), ValueError),
         (lambda: tf.shape_n([]), ValueError),
         (lambda: tf.decode_csv(["1,2"], []), ValueError),
+        (lambda: tf.decode_csv(["1,2"], np.zeros(2)), TypeError),
         (lambda: tf.image.decode_png("", "1"), TypeError),
         (lambda: tf.image.adjust_hue(tf.ones([3, 3], tf.int32), 0.1), ValueError),
         (lambda: tf.image.adjust_saturation(tf.ones([3]), 0.1), ValueError),

@@ -258,6 +258,11 @@ WHILE_BUILDING = {
         r"invalid literal for int\(\)",
     ),
     "a part of no device": (lambda: tf.DeviceSpec.from_string("/bar:muu/baz:2"), "Unknown attribute: 'bar'"),
+    "more axes than shifts": (lambda: tf.roll([[1, 2], [3, 4]], [1], [0, 1]), "both shapes must be equal"),
+    "a matrix as a column's default": (
+        lambda: tf.decode_csv(["1"], [[[0]]]),
+        "Shape must be at most rank 1 but is rank 2",
+    ),
     "a list as input_map": (
         lambda: tf.import_graph_def(tf.GraphDef(), input_map=[1]),
         "input_map must be a dictionary mapping strings to Tensor objects",

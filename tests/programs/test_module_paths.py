@@ -315,6 +315,17 @@ def test_modules_for_tpus_are_imported_and_refused_when_they_are_used(tf):
         topology.Topology()
 
 
+def test_modules_of_ragged_tensors_are_imported_and_refused_when_they_are_used(tf):
+    from tensorflow.python.ops.ragged import ragged_factory_ops, ragged_tensor
+
+    for name in (lambda: ragged_factory_ops.constant([[1], []]), lambda: ragged_tensor.RaggedTensor):
+        with pytest.raises(AttributeError, match=r"use tf\.SparseTensor"):
+            name()
+    with pytest.raises(ImportError):
+        from tensorflow.python.ops.ragged.ragged_tensor import RaggedTensor  # noqa: F401 (that is the test)
+    assert tf.compat.v2.DeviceSpec is tf.python.framework.device_spec.DeviceSpecV2 is not tf.DeviceSpec
+
+
 def test_the_package_of_estimators_is_that_of_tensorflow(tf):
     import tensorflow_estimator
 

@@ -97,3 +97,21 @@ def test_fractional_pooling_with_a_seed_is_the_same_in_every_step(pool, ratio, s
     assert first.output.shape == shape
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_fields_of_the_newer_device_spec_stay_what_they_are():
+    spec = newer.DeviceSpecV2.from_string("/job:a/task:1/cpu:0")
+    assert isinstance(spec, tf.DeviceSpec) and spec.to_string() == "/job:a/task:1/device:CPU:0"
+    others = spec.replace(job="b"), spec.make_merged_spec(tf.DeviceSpec(job="z")), spec.parse_from_string("/gpu:1")
+    assert [each.to_string() for each in others] == [
+        "/job:b/task:1/device:CPU:0",
+        "/job:z/task:1/device:CPU:0",
+        "/device:GPU:1",
+    ]
+    assert {type(each) for each in others} == {newer.DeviceSpecV2} and spec.job == "a"
+    assert spec == newer.DeviceSpecV2.from_string(str(spec)) != tf.DeviceSpec.from_string(str(spec))
+    assert tf.DeviceSpec(job="a").parse_from_string("/gpu:1") == tf.DeviceSpec(device_type="GPU", device_index=1)
+    with pytest.raises(AttributeError, match="can't set attribute 'job'"):
+        spec.job = "b"
+    with pytest.raises(AttributeError, match="no attribute 'merge_from'"):
+        spec.merge_from(tf.DeviceSpec(job="z"))

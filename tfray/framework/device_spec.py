@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tfray.framework.arguments import Count, checked
 
@@ -39,13 +39,13 @@ class DeviceSpec:
         super().__setattr__(name, value.upper() if is_old else value)
 
     @classmethod
-    def from_string(cls, spec: str) -> DeviceSpec:
+    def from_string(cls, spec: str) -> Self:
         """Parse a full or partial device name; ``""`` names every device.
 
         Raises:
             ValueError: `spec` is not a device name.
         """
-        found = cls()
+        fields: dict[str, Any] = {}
         for part in spec.split("/"):
             match = re.fullmatch(_PART, part)
             if match is None:
@@ -56,21 +56,10 @@ class DeviceSpec:
                     f"{spec!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found "
                     f"{part!r} ({reason})"
                 )
-            found._take_part(match, spec)
-        return found
+            _take_part(match, spec, fields)
+        return cls(**fields)
 
-    def _take_part(self, match: re.Match[str], name: str) -> None:
-        found = {field: text for field, text in match.groupdict().items() if text is not None}
-        for field in found.keys() & {"replica", "task"}:
-            setattr(self, field, _number(found[field]))
-        self.job = found.get("job", self.job)
-        kind, index = found.get("type", found.get("old_type")), found.get("index", found.get("old_index"))
-        if kind is not None:
-            if self.device_type is not None:
-                raise ValueError(f"Cannot specify multiple device types: {name!r}")
-            self.device_type, self.device_index = None if kind == "*" else kind, _number(index)
-
-    def parse_from_string(self, spec: str) -> DeviceSpec:
+    def parse_from_string(self, spec: str) -> Self:
         """Take the fields of a device name, in place of those that are set. Returns this object.
 
         Raises:
@@ -83,17 +72,18 @@ class DeviceSpec:
         """Take the fields that `dev` sets."""
         self.__dict__.update(self.merge(dev).__dict__)
 
-    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+    def make_merged_spec(self, dev: DeviceSpec) -> Self:
         """A copy of this spec with the fields that `dev` sets."""
         return self.merge(dev)
 
-    def replace(self, **fields: Any) -> DeviceSpec:
+    def replace(self, **fields: Any) -> Self:
         """A copy of this spec with other values for some fields."""
         return replace(self, **fields)
 
-    def merge(self, inner: DeviceSpec) -> DeviceSpec:
+    def merge(self, inner: DeviceSpec) -> Self:
         """This spec with the fields that `inner` sets put over it, as nested device scopes do."""
-        return DeviceSpec(
+        return replace(
+            self,
             job=self.job if inner.job is None else inner.job,
             task=self.task if inner.task is None else inner.task,
             device_type=self.device_type if inner.device_type is None else inner.device_type,
@@ -136,6 +126,17 @@ class DeviceSpec:
         return name
 
     __str__ = to_string
+
+
+def _take_part(match: re.Match[str], name: str, fields: dict[str, Any]) -> None:
+    found = {field: text for field, text in match.groupdict().items() if text is not None}
+    fields.update({field: _number(text) for field, text in found.items() if field in ("replica", "task")})
+    fields.update({field: text for field, text in found.items() if field == "job"})
+    kind, index = found.get("type", found.get("old_type")), found.get("index", found.get("old_index"))
+    if kind is not None:
+        if fields.get("device_type") is not None:
+            raise ValueError(f"Cannot specify multiple device types: {name!r}")
+        fields.update(device_type=None if kind == "*" else kind, device_index=_number(index))
 
 
 def _number(text: str | None) -> int | None:

@@ -580,14 +580,12 @@ class Sequential(Model):
             raise TypeError(
                 f"The added layer must be an instance of class Layer. Sequential.add takes a layer, not {layer}"
             )
-        shape = getattr(layer, "batch_input_shape", None)
         if not self._stack and not self.inputs:
-            if isinstance(layer, Model) and layer.inputs:
-                shape = layer.inputs[0].shape.as_list()
-            if shape is not None:
-                dtype = "int64" if isinstance(layer, keras_layers.Embedding) else None
-                source = Input(batch_shape=shape, name=f"{layer.name}_input", dtype=dtype)
+            source = _source_of(layer)
+            if source is not None:
                 self._connect_tensors(source, source)
+            if isinstance(layer, InputLayer):
+                return
         self._stack.append(layer)
         if self.outputs:
             self._connect_tensors(self.inputs[0], layer(self.outputs[0]))
@@ -663,6 +661,18 @@ class Sequential(Model):
         """The class with the highest prediction of each example."""
         predictions: np.ndarray = self.predict(x, batch_size)
         return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)
+
+
+def _source_of(layer: Any) -> Tensor | None:
+    """The input of a `Sequential` whose first layer this is; None where its shape is not known yet."""
+    if isinstance(layer, InputLayer):
+        return layer.tensor()
+    shape, dtype = getattr(layer, "batch_input_shape", None), layer.dtype
+    if isinstance(layer, keras_layers.Embedding):
+        dtype = "int64"
+    elif isinstance(layer, Model) and layer.inputs:
+        shape, dtype = layer.inputs[0].shape.as_list(), layer.inputs[0].dtype
+    return None if shape is None else Input(batch_shape=shape, name=f"{layer.name}_input", dtype=dtype)
 
 
 def _layer_name(tensor: Tensor) -> str:

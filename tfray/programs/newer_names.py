@@ -9,10 +9,11 @@ import ast
 import inspect
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, Self, cast
 
 import tfray as tf
 from tfray.errors import ArgumentError
+from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.random_seed import get_seed
 
 ARGUMENTS: Final = {
@@ -145,6 +146,27 @@ def _with_newer_arguments(name: str, function: Callable[..., Any], arguments: st
     newer_function.__name__ = newer_function.__qualname__ = name
     newer_function.__doc__ = f"`{function.__name__}` with the arguments {arguments}."
     return newer_function
+
+
+class DeviceSpecV2(DeviceSpec):
+    """A `tf.DeviceSpec` whose fields stay what they are: `replace` makes another one."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise AttributeError(f"can't set attribute {name!r} of a DeviceSpecV2: use replace({name}=...)")
+        super().__setattr__(name, value)
+
+    def parse_from_string(self, spec: str) -> Self:
+        """The devices of a name: another object.
+
+        Raises:
+            ValueError: `spec` is not a device name.
+        """
+        return self.from_string(spec)
+
+    def merge_from(self, dev: DeviceSpec) -> NoReturn:
+        """Raises `AttributeError`: fields stay what they are."""
+        raise AttributeError("'DeviceSpecV2' object has no attribute 'merge_from': use make_merged_spec")
 
 
 def fractional_avg_pool_v2(

@@ -12,6 +12,7 @@ import pytest
 import tfray as tf
 from tests.support.dataset_elements import elements
 from tests.support.sessions import run
+from tfray.library.input import dataset_options
 
 Dataset, experimental = tf.data.Dataset, tf.data.experimental
 
@@ -137,6 +138,53 @@ def test_datasets_know_what_they_were_made_from_and_its_options():
     assert numbers.concatenate(others)._inputs() == [numbers, others]
     with pytest.raises(AttributeError, match="Cannot set the property speed on Options"):
         slack.speed = 3
+
+
+def test_options_have_types_and_defaults():
+    options = tf.data.Options()
+    assert options.experimental_slack is None and options.experimental_distribute.auto_shard is True
+    for name, value in (("experimental_slack", 1), ("experimental_slack", None), ("experimental_threading", True)):
+        with pytest.raises(TypeError, match=f'Property "{name}" must be of type'):
+            setattr(options, name, value)
+    with pytest.raises(AttributeError, match="has no attribute 'speed'"):
+        _ = options.speed
+    assert tf.data.Options.experimental_slack.__doc__ and "experimental_slack" in dir(options)
+
+
+class Pace(dataset_options.OptionsBase):
+    steps = dataset_options.Option("steps", int, "how many", lambda: 3)
+    rest = dataset_options.Option("rest", float, "how long")
+
+
+class Plan(dataset_options.OptionsBase):
+    pace = dataset_options.Option("pace", Pace, "the pace")
+
+
+def test_options_are_merged():
+    """Values that are not the defaults win, in sets within sets too."""
+    first, second = Plan(), Plan()
+    assert dataset_options.merge_options(first, second).pace is None
+    first.pace, second.pace = Pace(), Pace()
+    first.pace.steps, second.pace.rest = 5, 0.5
+    second.pace.steps = 3
+    merged = dataset_options.merge_options(first, second).pace
+    assert (merged.steps, merged.rest, Pace().steps, Pace.steps.__doc__) == (5, 0.5, 3, "how many")
+    second.pace.steps = 4
+    with pytest.raises(ValueError, match=r"Cannot merge incompatible values \(5 and 4\) of option: steps"):
+        dataset_options.merge_options(first, second)
+    for wrong, error in (((), ValueError), ((0,), TypeError), ((first, Pace()), TypeError)):
+        with pytest.raises(error):
+            dataset_options.merge_options(*wrong)
+
+
+def test_lists_of_datasets_are_vectors_of_them():
+    numbers = [Dataset.range(2), Dataset.range(3)]
+    assert elements(Dataset.from_tensors(numbers).unbatch().flat_map(lambda d: d)) == [0, 1, 0, 1, 2]
+    assert elements(Dataset.from_tensor_slices(numbers).flat_map(lambda d: d)) == [0, 1, 0, 1, 2]
+    stacked = tf.stack([each._variant_tensor for each in numbers])
+    for one in (stacked[1], tf.unstack(stacked)[1], tf.gather(stacked, 1)):
+        assert one.dtype == tf.variant and one.shape.rank == 0
+        assert elements(experimental.from_variant(one, tf.TensorSpec([], tf.int64))) == [0, 1, 2]
 
 
 def test_datasets_of_another_graph():

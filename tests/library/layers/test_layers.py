@@ -10,6 +10,7 @@ from tests.support.sessions import run_initialized as run
 from tests.support.sessions import variable_names as names
 from tfray.errors import InvalidArgumentError
 from tfray.library.layers import keras_style
+from tfray.library.layers.input_spec import to_tensor_shape
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.normal(size=(2, 6, 7, 3)).astype(np.float32)
@@ -337,6 +338,21 @@ class _Expecting(tf.layers.Layer):
 
     def call(self, inputs):
         return inputs
+
+
+def test_dimensions_of_an_input_spec():
+    """As in TensorFlow 1.15."""
+    InputSpec = tf.layers.InputSpec
+    assert InputSpec(shape=[1, None, 2, 3], axes={3: 5, "2": 2}).axes == {3: 5, 2: 2}
+    assert InputSpec(min_ndim=2, axes={2: 1}).axes == InputSpec(ndim=3, max_ndim=2, axes={2: 1}).axes == {2: 1}
+    for wrong in ({"shape": [1, 2], "axes": {2: 5}}, {"ndim": 2, "axes": {2: 5}}, {"max_ndim": 2, "axes": {2: 5}}):
+        with pytest.raises(ValueError, match="Axis 2 is greater than the maximum allowed value: 1"):
+            InputSpec(**wrong)
+    with pytest.raises(TypeError, match="The keys in axes must be integers"):
+        InputSpec(axes={"last": 5})
+    shapes = [InputSpec(ndim=3, axes={1: 3, -1: 2}), InputSpec(ndim=0), InputSpec(shape=(None, 2))]
+    assert [to_tensor_shape(each).as_list() for each in shapes] == [[None, 3, 2], [], [None, 2]]
+    assert to_tensor_shape(InputSpec(min_ndim=5, max_ndim=5)).rank is None
 
 
 @pytest.mark.parametrize(

@@ -444,3 +444,22 @@ def test_a_test_case_has_the_comparisons_of_absl():
         raise ValueError("a (b)")
     with pytest.raises(AssertionError), case.assertRaisesWithLiteralMatch(ValueError, "a"):
         raise ValueError("a (b)")
+
+
+def test_an_empty_gradient_has_the_shape_of_its_tensor():
+    @tf.RegisterGradient("TransposedGradient")
+    def transposed(op, gradient):
+        return tf.transpose(gradient)
+
+    x = tf.placeholder(tf.float32)
+    with tf.get_default_graph().gradient_override_map({"Identity": "TransposedGradient"}):
+        y = tf.identity(x)
+    with tf.Session():
+        assert [each.shape for each in tf.test.compute_gradient(x, (0, 3), x + 1, (0, 3))] == [(0, 0)] * 2
+        with pytest.raises(ValueError, match=r"Empty gradient has wrong shape: expected \(0, 3\), got \(3, 0\)"):
+            tf.test.compute_gradient_error(x, (0, 3), y, (0, 3))
+    known = tf.placeholder(tf.float32, [2, 3])
+    with tf.get_default_graph().gradient_override_map({"Identity": "TransposedGradient"}):
+        y = tf.identity(known)
+    with pytest.raises(ValueError, match="Incompatible shapes between op input and calculated input gradient"):
+        tf.gradients(y, known)

@@ -103,7 +103,7 @@ def test_orthogonal_matrices_are_uniform():
 
 
 def test_random_initializers_need_a_float_dtype():
-    with pytest.raises(ValueError, match="floating-point dtype"):
+    with pytest.raises(ValueError, match="Expected floating point type"):
         initializers.random_normal_initializer(dtype=dtypes.int32)
 
 

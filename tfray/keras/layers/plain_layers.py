@@ -73,6 +73,21 @@ class InputLayer(Layer):
         self.built = True
         return tensor
 
+    def tensor(self) -> Any:
+        """The input: the tensor that was given, or a placeholder, which is made when it is first asked for.
+
+        Raises:
+            ValueError: There is neither a tensor nor a shape.
+        """
+        if self._recorded_calls:
+            return self._recorded_calls[0][0]
+        if self.given is not None:
+            return self._taken(self.given)
+        if self.batch_input_shape is None:
+            raise ValueError(f"InputLayer {self.name!r} needs a shape or a tensor")
+        make = sparse_placeholder if self.sparse else placeholder
+        return self._taken(make(self.dtype, list(self.batch_input_shape), name=self.name))
+
     def get_config(self) -> dict[str, Any]:
         """What makes an equal input."""
         shape, dtype = self.batch_input_shape, self.dtype.name
@@ -123,9 +138,7 @@ def Input(
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
     name = name or f"input_{get_uid('input')}"
-    make = sparse_placeholder if sparse else placeholder
-    layer = InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype, sparse=sparse)
-    return layer._taken(make(dtype or floatx(), list(batch_shape), name=name))
+    return InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype, sparse=sparse).tensor()
 
 
 class Dense(InKeras, core_layers.Dense):

@@ -5,7 +5,8 @@ Those of `StatsOptions` have an effect here too.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -14,94 +15,152 @@ from tfray.ops.dataflow import dataset_ops
 from tfray.ops.dataflow.dataset_statistics_ops import stats_aggregator_handle, stats_aggregator_summary
 
 
-class _OptionsBase:
-    """A set of named values. Names are TensorFlow's; any other is an AttributeError."""
+class Option:
+    """A value of an `OptionsBase`, whose type is checked when it is set.
 
-    _types: ClassVar[dict[str, Any]] = {}
-    _defaults: ClassVar[dict[str, Any]] = {}
+    Args:
+        name: What it is called; the name under which it stands in its class when None.
+        ty: Its type, or a tuple of types.
+        docstring: What it is for.
+        default_factory: Makes the value of an option that was not set.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        ty: type | tuple[type, ...],
+        docstring: str,
+        default_factory: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.name, self.ty, self.default_factory = name, ty, default_factory
+        self.__doc__ = docstring
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, options: OptionsBase | None, owner: type | None = None) -> Any:
+        if options is None:
+            return self
+        if self.name not in options._options:
+            options._options[str(self.name)] = self.default_factory()
+        return options._options[str(self.name)]
+
+    def __set__(self, options: OptionsBase, value: Any) -> None:
+        if not isinstance(value, self.ty):
+            raise TypeError(f'Property "{self.name}" must be of type {self.ty}, got: {value!r} (type: {type(value)})')
+        options._options[str(self.name)] = value
+
+
+class OptionsBase:
+    """A set of named values, each an `Option` of the class; any other name is an AttributeError."""
+
+    _options: dict[str, Any]
 
     def __init__(self) -> None:
-        object.__setattr__(self, "_given", {})
+        object.__setattr__(self, "_options", {})
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return sorted(name for name in dir(cls) if isinstance(getattr(cls, name, None), Option))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self._types:
-            raise AttributeError(f"{type(self).__name__} has no option {name!r}; there are {', '.join(self._types)}")
-        kind = self._types[name]
-        if name not in self._given and issubclass(kind, _OptionsBase):
-            self._given[name] = kind()
-        return self._given.get(name, self._defaults.get(name))
+        there = "" if name.startswith("__") else f"; there are {', '.join(self._names())}"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{there}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._types:
+        if not hasattr(type(self), name):
             raise AttributeError(
-                f"Cannot set the property {name} on {type(self).__name__}; there are {', '.join(self._types)}"
+                f"Cannot set the property {name} on {type(self).__name__}; there are {', '.join(self._names())}"
             )
-        if value is not None and not isinstance(value, self._types[name]):
-            wanted = self._types[name]
-            raise TypeError(f'Property "{name}" must be of type {wanted}, got: {value!r} (type: {type(value)})')
-        self._given[name] = value
+        object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if not isinstance(other, OptionsBase) or not isinstance(other, type(self)):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self._types)
+        return all(getattr(self, name) == getattr(other, name) for name in self._options | other._options)
 
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def merge(self, options: Any) -> Any:
-        """Its values and those of `options`. Raises `ValueError` where both set an option, to different values."""
-        merged = type(self)()
-        for name, kind in self._types.items():
-            mine, given = self._given.get(name), options._given.get(name)
-            if mine is not None and given is not None and issubclass(kind, _OptionsBase):
-                merged._given[name] = mine.merge(given)
-            elif mine is not None and given is not None and mine != given:
-                raise ValueError(f"Cannot merge incompatible values ({mine} and {given}) of option: {name}")
-            elif mine is not None or given is not None:
-                merged._given[name] = mine if given is None else given
-        return merged
+
+def merge_options(*options_list: Any) -> Any:
+    """One set of options with what several set.
+
+    Args:
+        *options_list: The sets, of one type. An option of one that is a set itself is merged in the same way.
+
+    Raises:
+        TypeError: They are no options, or of several types.
+        ValueError: Two have other values for an option, neither of which is its default; or there is no set.
+    """
+    if not options_list:
+        raise ValueError("merge_options: At least one options should be provided")
+    kind = type(options_list[0])
+    if not issubclass(kind, OptionsBase):
+        raise TypeError(f"merge_options: The inputs should inherit from OptionsBase, not {options_list[0]!r}")
+    merged, untouched = kind(), kind()
+    for options in options_list:
+        if not isinstance(options, kind):
+            raise TypeError(f"Incompatible options type: {type(options)} vs {kind}")
+        for name in list(options._options):
+            ours, theirs, default = (getattr(each, name) for each in (merged, options, untouched))
+            if theirs in (default, ours):
+                continue
+            if isinstance(ours, OptionsBase):
+                setattr(merged, name, merge_options(ours, theirs))
+            elif ours == default:
+                setattr(merged, name, theirs)
+            else:
+                raise ValueError(f"Cannot merge incompatible values ({ours} and {theirs}) of option: {name}")
+    return merged
 
 
-class MapVectorizationOptions(_OptionsBase):
+def _option(ty: type, docstring: str, default: Any = None) -> Any:
+    """An option that begins with a set of options of its own where `ty` is such a set, else with `default`."""
+    return Option(None, ty, docstring, ty if issubclass(ty, OptionsBase) else lambda: default)
+
+
+class MapVectorizationOptions(OptionsBase):
     """Whether functions are computed for many elements at once; here they are wherever their operations allow it."""
 
-    _types: ClassVar[dict[str, Any]] = {"enabled": bool, "use_choose_fastest": bool}
+    enabled = _option(bool, "Whether TensorFlow tries it.")
+    use_choose_fastest = _option(bool, "Whether it keeps what is faster.")
 
 
-class OptimizationOptions(_OptionsBase):
+class OptimizationOptions(OptionsBase):
     """Which rewritings of pipelines TensorFlow makes; accepted for TensorFlow 1's sake."""
 
-    _types: ClassVar[dict[str, Any]] = {
-        "apply_default_optimizations": bool,
-        "autotune": bool,
-        "autotune_algorithm": int,
-        "autotune_buffers": bool,
-        "autotune_cpu_budget": int,
-        "filter_fusion": bool,
-        "filter_with_random_uniform_fusion": bool,
-        "hoist_random_uniform": bool,
-        "map_and_batch_fusion": bool,
-        "map_and_filter_fusion": bool,
-        "map_fusion": bool,
-        "map_parallelization": bool,
-        "map_vectorization": MapVectorizationOptions,
-        "noop_elimination": bool,
-        "parallel_batch": bool,
-        "shuffle_and_repeat_fusion": bool,
-    }
+    apply_default_optimizations = _option(bool, "The usual rewritings.")
+    autotune = _option(bool, "Sizes of buffers and numbers of threads chosen while it runs.")
+    autotune_algorithm = _option(int, "The way of choosing.")
+    autotune_buffers = _option(bool, "Sizes of buffers chosen while it runs.")
+    autotune_cpu_budget = _option(int, "Processors to share out.")
+    filter_fusion = _option(bool, "One filter for several.")
+    filter_with_random_uniform_fusion = _option(bool, "One step for a filter by random numbers and these.")
+    hoist_random_uniform = _option(bool, "Random numbers drawn outside of functions.")
+    map_and_batch_fusion = _option(bool, "One step for a map and a batch.")
+    map_and_filter_fusion = _option(bool, "One step for a map and a filter.")
+    map_fusion = _option(bool, "One map for several.")
+    map_parallelization = _option(bool, "Maps that run on several threads.")
+    map_vectorization = _option(MapVectorizationOptions, "Functions of many elements at once.")
+    noop_elimination = _option(bool, "Leave out what changes nothing.")
+    parallel_batch = _option(bool, "Batches made by several threads.")
+    shuffle_and_repeat_fusion = _option(bool, "One step for a shuffle and a repetition.")
 
 
-class ThreadingOptions(_OptionsBase):
+class ThreadingOptions(OptionsBase):
     """How many threads TensorFlow takes; accepted for TensorFlow 1's sake: see `Dataset.map`."""
 
-    _types: ClassVar[dict[str, Any]] = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
+    max_intra_op_parallelism = _option(int, "Threads within an operation.")
+    private_threadpool_size = _option(int, "Threads of the pipeline alone.")
 
 
-class DistributeOptions(_OptionsBase):
+class DistributeOptions(OptionsBase):
     """How the input of replicas is shared; accepted for TensorFlow 1's sake: see `Dataset.shard`."""
 
-    _types: ClassVar[dict[str, Any]] = {"auto_shard": bool, "auto_shard_policy": object, "num_devices": int}
+    auto_shard = _option(bool, "Whether each worker takes a part.", True)
+    auto_shard_policy = _option(object, "What it takes a part of.")
+    num_devices = _option(int, "Number of devices of a worker.")
 
 
 class StatsAggregator:
@@ -127,7 +186,7 @@ class StatsAggregator:
         return stats_aggregator_summary(self._resource)
 
 
-class StatsOptions(_OptionsBase):
+class StatsOptions(OptionsBase):
     """Where a dataset tells numbers about itself: those of `latency_stats` and `bytes_produced_stats` in it.
 
     Attributes:
@@ -136,31 +195,35 @@ class StatsOptions(_OptionsBase):
         counter_prefix: Accepted for TensorFlow 1's sake, as `latency_all_edges`: only what a program asks for is told.
     """
 
-    _types: ClassVar[dict[str, Any]] = {
-        "aggregator": StatsAggregator,
-        "counter_prefix": str,
-        "latency_all_edges": bool,
-        "prefix": str,
-    }
-    _defaults: ClassVar[dict[str, Any]] = {"counter_prefix": "", "prefix": ""}
+    aggregator = _option(StatsAggregator, "Where the numbers go.")
+    counter_prefix = _option(str, "Accepted for TensorFlow 1's sake.", "")
+    latency_all_edges = _option(bool, "Accepted for TensorFlow 1's sake.")
+    prefix = _option(str, "Stands before the names.", "")
 
 
-class Options(_OptionsBase):
+class Options(OptionsBase):
     """Options of a dataset, most of them accepted for TensorFlow 1's sake: none changes the elements.
 
     So ``experimental_slack`` needs no `Dataset.prefetch` at the end, as it does in TensorFlow.
     """
 
-    _types: ClassVar[dict[str, Any]] = {
-        "experimental_deterministic": bool,
-        "experimental_distribute": DistributeOptions,
-        "experimental_external_state_policy": object,
-        "experimental_optimization": OptimizationOptions,
-        "experimental_slack": bool,
-        "experimental_stats": StatsOptions,
-        "experimental_stateful_whitelist": object,
-        "experimental_threading": ThreadingOptions,
-    }
+    experimental_deterministic = _option(bool, "Whether elements keep their order.")
+    experimental_distribute = _option(DistributeOptions, "How the input of replicas is shared.")
+    experimental_external_state_policy = _option(object, "What is done about state outside of the pipeline.")
+    experimental_optimization = _option(OptimizationOptions, "Which rewritings are made.")
+    experimental_slack = _option(bool, "Whether the last prefetch leaves devices time.")
+    experimental_stateful_whitelist = _option(list, "Operations with state that are let through.")
+    experimental_stats = _option(StatsOptions, "Where the dataset tells numbers about itself.")
+    experimental_threading = _option(ThreadingOptions, "How many threads there are.")
+
+    def merge(self, options: Options) -> Options:
+        """Its values and those of `options`.
+
+        Raises:
+            ValueError: Both set an option, to different values.
+        """
+        merged: Options = merge_options(self, options)
+        return merged
 
 
 def watched(dataset: Tensor, options: Options) -> Tensor:

@@ -24,6 +24,10 @@ class InputSpec:
         max_ndim: Its greatest rank.
         min_ndim: Its least rank.
         axes: Dictionary from dimensions to their sizes.
+
+    Raises:
+        TypeError: A dimension is no integer.
+        ValueError: There is no such dimension in a tensor of the rank.
     """
 
     def __init__(
@@ -33,14 +37,22 @@ class InputSpec:
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
-        axes: Mapping[int, int | None] | None = None,
+        axes: Mapping[Any, int | None] | None = None,
     ) -> None:
         self.dtype = None if dtype is None else as_dtype(dtype).name
         self.shape = shape
         self.ndim = ndim if shape is None else TensorShape(shape).rank
         self.max_ndim = max_ndim
         self.min_ndim = min_ndim
-        self.axes = dict(axes or {})
+        try:
+            self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+        except (TypeError, ValueError):
+            raise TypeError(f"InputSpec: The keys in axes must be integers, not {list(axes or ())}") from None
+        ranks = [rank for rank in (self.ndim, max_ndim) if rank is not None]
+        if self.axes and ranks and max(self.axes) >= ranks[0]:
+            raise ValueError(
+                f"InputSpec: Axis {max(self.axes)} is greater than the maximum allowed value: {ranks[0] - 1}"
+            )
 
     def __repr__(self) -> str:
         return f"InputSpec({self._told()})"
@@ -123,3 +135,13 @@ def fitting_weights(variables: Sequence[Variable], values: Sequence[Any], layer:
                 f"{variable.name} of {layer!r}"
             )
     return list(zip(variables, values, strict=True))
+
+
+def to_tensor_shape(spec: InputSpec) -> TensorShape:
+    """The static shape that an `InputSpec` describes; without a shape or a rank it is unknown."""
+    if spec.shape is not None or spec.ndim is None:
+        return TensorShape(spec.shape)
+    sizes: list[int | None] = [None] * spec.ndim
+    for axis, size in spec.axes.items():
+        sizes[axis] = size
+    return TensorShape(sizes)

@@ -214,7 +214,8 @@ def compute_gradient(
         real part and its imaginary part.
 
     Raises:
-        InvalidArgumentError: There is no default session, or no gradient.
+        InvalidArgumentError: There is no default session, or no gradient; or `y` has no elements, and its gradient is
+            not zero, or of another shape than `x`.
     """
     session = get_default_session()
     if session is None:
@@ -264,8 +265,14 @@ def _jacobians(session: Session, x: Tensor, y: Tensor, y_shape: Any, delta: floa
         columns[column] = 1
         exact[:, column] = _reals(_dense(session.run(d_x, {**feeds, d_y: direction}), start))
         columns[column] = 0
-    if not columns.size and _dense(session.run(d_x, {**feeds, d_y: direction}), start).any():
-        raise InvalidArgumentError(f"compute_gradient: {y!r} has no elements, but its gradient is not zero")
+    if not columns.size:
+        empty = _dense(session.run(d_x, {**feeds, d_y: direction}), start)
+        if empty.shape != start.shape:
+            raise InvalidArgumentError(
+                f"compute_gradient: Empty gradient has wrong shape: expected {start.shape}, got {empty.shape}"
+            )
+        if empty.any():
+            raise InvalidArgumentError(f"compute_gradient: {y!r} has no elements, but its gradient is not zero")
     numeric = np.zeros((rows.size, columns.size), rows.dtype)
     for row in range(rows.size):
         sides = []

@@ -186,7 +186,7 @@ class TruncatedNormal(RandomNormal):
 def _floating(dtype: DTypeLike) -> DType:
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
-        raise ValueError(f"a random initializer needs a floating-point dtype, not {dtype.name}")
+        raise ValueError(f"Expected floating point type, got {dtype}.")
     return dtype
 
 
@@ -333,7 +333,7 @@ class Orthogonal(Initializer):
         self, shape: list[int], dtype: DType, full_shape: list[int], partition_info: PartitionInfo | None
     ) -> Tensor:
         if len(shape) < 2:
-            raise ValueError(f"an orthogonal initializer needs at least two dimensions, not shape {shape}")
+            raise ValueError(f"The tensor to initialize must be at least two-dimensional, and has the shape {shape}")
         matrix = random_ops.random_orthogonal(math.prod(shape[:-1]), shape[-1], dtype, self.seed)
         return array_ops.reshape(matrix, shape) * self.gain
 
@@ -456,7 +456,7 @@ class Identity(Initializer):
         self, shape: list[int], dtype: DType, full_shape: list[int], partition_info: PartitionInfo | None
     ) -> Tensor:
         if len(full_shape) != 2:
-            raise ValueError(f"an identity initializer needs two dimensions, not shape {full_shape}")
+            raise ValueError(f"Identity matrix initializer can only be used for 2D matrices, not {full_shape}")
         row, column = (0, 0) if partition_info is None else partition_info.var_offset
         diagonal = np.eye(shape[0], shape[1], row - column, dtype=np.float32)
         return constant(diagonal * self.gain, dtype)
