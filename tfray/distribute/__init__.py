@@ -1,5 +1,7 @@
 """``tf.distribute``: strategies, which build a computation once for each of several devices, in one graph."""
 
+import sys
+
 from tfray.actors.clusters.server import Server
 from tfray.distribute import cluster_resolver, experimental
 from tfray.distribute.current import (
@@ -21,6 +23,7 @@ from tfray.distribute.replica_inputs import InputContext, InputReplicationMode
 from tfray.distribute.replicas import ReplicaContext
 from tfray.distribute.strategies import MirroredStrategy, OneDeviceStrategy
 from tfray.distribute.strategy import Strategy, StrategyExtended
+from tfray.lazy_modules import publish
 
 __all__ = [
     "CrossDeviceOps",
@@ -45,3 +48,5 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
+
+publish(sys.modules[__name__], "distribute")  # estimators import it before a program asks for it
