@@ -378,10 +378,8 @@ def stacked(ctx: KernelContext, elements: Sequence[Any]) -> Array:
     """Elements of a list, one or more, as the rows of an array."""
     first = ctx.asarray(elements[0])
     rows = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
-    if ctx.xp is not np:
-        elements = [ctx.asarray(element) for element in elements]
     for row, element in enumerate(elements):  # `stack` would copy a table of addresses to a GPU
-        rows[row, ...] = element
+        rows[row, ...] = ctx.asarray(element)  # it may have been written on another device
     return rows
 
 

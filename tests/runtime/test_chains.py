@@ -18,6 +18,13 @@ from tfray.runtime.step import Step
 ENQUEUE, DEQUEUE = 0, 1
 
 
+@pytest.fixture(autouse=True)
+def on_the_cpu(graph):
+    """Where there is a GPU, variables would be there, and steps would have parts on two devices."""
+    with tf.device("/cpu:0"):
+        yield
+
+
 def segments_of(session, fetch):
     """The types of the operations in each segment of a step that has run."""
     (step,) = [step for key, step in session._steps.items() if fetch in key]

@@ -99,7 +99,8 @@ def test_sizes_that_follow_from_what_is_fed_are_not_computed_in_each_step():
 def test_operations_that_wait_for_other_steps_are_recorded_without_their_waits(session):
     """They are part of a longer stretch of code, which each wait interrupts."""
     source, target = (tf.FIFOQueue(1, tf.float32, [[2]], name=name) for name in ("source", "target"))
-    enqueue = target.enqueue(tf.square(source.dequeue()))
+    with tf.device("/cpu:0"):  # as one part of the step also where there is a GPU
+        enqueue = target.enqueue(tf.square(source.dequeue()))
     session.run(target.enqueue([0.0, 0.0]))
     step = Task(traced, session, enqueue)
     until_waiting(session, "source", 1)

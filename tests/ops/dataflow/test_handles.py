@@ -13,9 +13,15 @@ from tests.support.waiting import resource
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 
 
+@pytest.fixture(autouse=True)
+def on_the_cpu(graph):
+    """Where there is a GPU, variables would be there."""
+    with tf.device("/cpu:0"):
+        yield
+
+
 def device_of(session):
-    (device,) = session._runner.devices_by_name().values()
-    return device
+    return next(device for name, device in session._runner.devices_by_name().items() if "CPU" in name)
 
 
 @pytest.mark.parametrize("shared_name", ["", "shared"])
