@@ -126,6 +126,19 @@ def test_a_variable_is_updated_once_for_all_replicas(two, aggregation, expected)
     assert values_of(two, [read]) == [[expected] * 2]
 
 
+def test_a_library_updates_a_variable_in_a_replica(two):
+    """What the replicas pass, by place or by name, is merged: the function sees the values of both."""
+
+    def add(variable, first, second):
+        return variable.assign_add(two.reduce("SUM", first) + two.reduce("SUM", second))
+
+    def build():
+        variable = tf.get_variable("v", initializer=10.0, trainable=False)
+        return two.extended.update(variable, add, (number(),), {"second": number() * 10})
+
+    assert values_of(two, [two.experimental_run_v2(build)]) == [[21]]
+
+
 def test_a_metric_adds_up_over_replicas(two):
     def build():
         mean, update = tf.metrics.mean(number() + 1)

@@ -115,6 +115,8 @@ def test_the_folder_may_stand_in_the_environment(monkeypatch):
         ("experimental_max_worker_delay_secs", 0.5),
         ("model_dir", ""),
         ("train_distribute", object()),
+        ("experimental_distribute", object()),
+        ("experimental_distribute", tf.contrib.distribute.DistributeConfig(remote_cluster={"worker": ["a:1"]})),
         ("trainer", 3),
     ],
 )

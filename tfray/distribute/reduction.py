@@ -68,14 +68,11 @@ class CrossDeviceOps:
         Args:
             reduce_op: `ReduceOp`, or its name.
             per_replica_value: The values, as ``experimental_run_v2`` returns them. One that is the same for all
-                replicas stands for itself in a mean.
+                replicas stands for itself.
             destinations: A device, or a variable or tensor there.
 
         Returns:
             A tensor, or `IndexedSlices` for such values.
-
-        Raises:
-            ValueError: A sum of one value of which the replicas have no own copies: it is unclear which is meant.
         """
         reduce_op = ReduceOp.of(reduce_op)
         if not isinstance(per_replica_value, PerReplica):

@@ -228,10 +228,10 @@ class StrategyExtended:
         replica = get_replica_context_of(self._strategy)
         if replica is not None:
 
-            def across(strategy: Any, *given: Any) -> Any:
-                return strategy.extended.update(var, fn, given, kwargs, group)
+            def across(strategy: Any, *given: Any, **named: Any) -> Any:
+                return strategy.extended.update(var, fn, given, named, group)
 
-            return replica.merge_call(across, args)
+            return replica.merge_call(across, args, kwargs)
         graph = get_default_graph()
         with graph.colocate_with(var.handle, ignore_existing=True) if isinstance(var, Variable) else graph.device(""):
             made = fn(var, *args, **(kwargs or {}))

@@ -82,7 +82,8 @@ def _is_strategy(value: Any) -> bool:
 
 def _is_distribute_config(value: Any) -> bool:
     strategies = [getattr(value, name, value) for name in ("train_distribute", "eval_distribute")]
-    return all(each is None or _is_strategy(each) for each in strategies)
+    has_cluster = getattr(value, "remote_cluster", None) is not None
+    return not has_cluster and all(each is None or _is_strategy(each) for each in strategies)
 
 
 _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
@@ -100,7 +101,10 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[Any], Any], str]]] = {
     "protocol": (lambda protocol: protocol in ("grpc", "grpc+verbs"), "grpc or grpc+verbs"),
     "train_distribute": (_is_strategy, "a tf.distribute.Strategy"),
     "eval_distribute": (_is_strategy, "a tf.distribute.Strategy"),
-    "experimental_distribute": (_is_distribute_config, "a tf.contrib.distribute.DistributeConfig"),
+    "experimental_distribute": (
+        _is_distribute_config,
+        "a tf.contrib.distribute.DistributeConfig without remote_cluster",
+    ),
     "trainer": (lambda scaling: isinstance(scaling, ScalingConfig), "a tf.train.ScalingConfig"),
 }
 
