@@ -2,10 +2,10 @@
 
 A segment is the set of operations with the same blocking ancestors. As soon as these ancestors have delivered, the
 segment runs from end to end without waiting. Recv operations of one *group* count as one ancestor, because their
-tensors are sent together. Every other operation that may wait, such as that of a queue, is a segment of its own. The
-executor leaves such a segment when it has to wait, and holds up only what depends on it. Segments that run one behind
-the other in any case are one: a *chain*. Constants and handles of variables belong to every segment that reads
-them.
+tensors are sent together. Every other operation that may wait, such as that of a queue, is cut out as a segment first.
+Segments that run one behind the other in any case are then one again: a *chain*. The executor leaves a segment where
+it has to wait, and holds up only what depends on it. Constants and handles of variables belong to every segment that
+reads them.
 """
 
 from __future__ import annotations
