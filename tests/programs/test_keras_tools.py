@@ -224,3 +224,20 @@ def test_parts_of_arrays_and_names():
     assert tools.generic_output_names("ab") == ["output_1", "output_2"]
     assert tools.has_symbolic_tensors([a, {"x": tf.ones([1])}]) and not tools.has_tensors([a, b])
     assert tools.list_to_tuple([1]) == (1,) and tools.list_to_tuple("a") == "a"
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected"), [("sum_over_batch_size", 3.5), ("auto", 3.5), ("sum", 7.0), ("none", [1.0, 6.0])]
+)
+def test_losses_are_weighted_and_reduced(reduction, expected):
+    losses = tf.constant([1.0, 2.0])
+    assert run(keras_tools.compute_weighted_loss(losses, [1, 3], reduction)).tolist() == expected
+    assert run(keras_tools.reduce_weighted_loss(losses * [1.0, 3.0], reduction)).tolist() == expected
+    with pytest.raises(ValueError, match="Invalid Reduction Key"):
+        keras_tools.compute_weighted_loss(losses, reduction="mean")
+
+
+def test_losses_of_replicas_are_shares():
+    assert run(keras_tools.scale_loss_for_distribution(tf.constant(6.0))) == 6
+    with tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]).scope():
+        assert run(keras_tools.scale_loss_for_distribution(tf.constant(6.0))) == 3

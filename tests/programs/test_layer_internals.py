@@ -108,3 +108,9 @@ def test_an_estimator_is_a_function(tmp_path):
     estimator.train(lambda: ({"x": tf.ones([1, 2])}, None), steps=1)
     function = predictor.from_estimator(estimator, receive)
     assert function({"x": [[1.0, 2.0]]})["y"].tolist() == [[3]]
+
+
+def test_lists_and_batches():
+    assert internals.to_list(3) == [3]
+    assert internals.to_list([3]) == [3]
+    assert internals.make_batches(7, 3) == [(0, 3), (3, 6), (6, 7)]

@@ -138,3 +138,13 @@ def test_what_json_does_not_know(thing, expected):
     for unknown in (tf.float32, object(), {1, 2}):
         with pytest.raises(TypeError, match="Not JSON Serializable"):
             get_json_type(unknown)
+
+
+def test_arguments_by_name():
+    def takes(a, *, b=1, **rest):
+        return a, b, rest
+
+    assert python_tools.has_arg(takes, "a")
+    assert python_tools.has_arg(takes, "b")
+    assert not python_tools.has_arg(takes, "c")
+    assert python_tools.has_arg(takes, "c", accept_all=True)

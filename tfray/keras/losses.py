@@ -219,10 +219,14 @@ class Loss(Described):
         """The losses, each times its weight, reduced."""
         scope = (self.name or type(self).__name__).strip("<>")
         with get_default_graph().name_scope(scope):
-            losses = convert_to_tensor(self.call(convert_to_tensor(y_true), convert_to_tensor(y_pred)))
-            if sample_weight is not None:
-                losses = losses * like_losses(array_ops.cast(sample_weight, losses.dtype), losses)
-            return self.reduced(losses)
+            losses = self.call(convert_to_tensor(y_true), convert_to_tensor(y_pred))
+            return self.weighted(convert_to_tensor(losses), sample_weight)
+
+    def weighted(self, losses: Tensor, sample_weight: Any = None) -> Tensor:
+        """The losses of examples, each times its weight, as the reduction says."""
+        if sample_weight is not None:
+            losses = losses * like_losses(array_ops.cast(sample_weight, losses.dtype), losses)
+        return self.reduced(losses)
 
     def reduced(self, losses: Tensor) -> Tensor:
         """The losses of examples as the reduction says."""

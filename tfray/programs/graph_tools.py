@@ -244,6 +244,24 @@ def optimize_for_inference(
         output_node_names: Operations that are wanted.
         placeholder_type_enum: Number of the placeholders' dtype, or a number for each.
         toco_compatible: Accepted for TensorFlow 1's sake.
+
+    Returns:
+        The smaller graph.
+    """
+    cut = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
+    return remove_training_nodes(cut, output_node_names)
+
+
+def strip_unused(
+    input_graph_def: GraphDef,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
+    placeholder_type_enum: int | Sequence[int],
+) -> GraphDef:
+    """The part of a graph between some operations. Arguments are those of `optimize_for_inference`.
+
+    Returns:
+        The smaller graph.
     """
     kinds = (
         [placeholder_type_enum] * len(input_node_names)
@@ -260,8 +278,7 @@ def optimize_for_inference(
                 placeholder.attr["shape"].CopyFrom(node.attr["shape"])
             node = placeholder
         nodes.append(node)
-    cut = extract_sub_graph(with_nodes(input_graph_def, nodes), output_node_names)
-    return remove_training_nodes(cut, output_node_names)
+    return extract_sub_graph(with_nodes(input_graph_def, nodes), output_node_names)
 
 
 def print_tensors_in_checkpoint_file(

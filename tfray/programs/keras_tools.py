@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from tfray.distribute.current import get_strategy
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
+from tfray.keras.losses import Loss, Reduction
 from tfray.library.functions.traced_function import Function
 from tfray.library.variables.variables import global_variables
 from tfray.ops.arrays import array_ops
@@ -19,8 +21,9 @@ from tfray.session import Session
 
 # fmt: off
 __all__ = [
-    "exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics", "initialize_variables",
-    "inner_product", "make_2d", "model_input_signature", "raise_model_input_error", "trace_model_call",
+    "compute_weighted_loss", "exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics",
+    "initialize_variables", "inner_product", "make_2d", "model_input_signature", "raise_model_input_error",
+    "reduce_weighted_loss", "scale_loss_for_distribution", "trace_model_call",
 ]
 # fmt: on
 
@@ -124,6 +127,41 @@ def trace_model_call(model: Any, input_signature: Sequence[Any] | None = None) -
         return dict(zip(model.output_names, outputs, strict=True))
 
     return Function(predict, signature)
+
+
+def compute_weighted_loss(
+    losses: TensorLike,
+    sample_weight: TensorLike | None = None,
+    reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+    name: str | None = None,
+) -> Tensor:
+    """Losses times their weights, reduced.
+
+    Args:
+        losses: Shape ``[batch, ...]``, the losses.
+        sample_weight: A scalar, or of a shape that broadcasts to theirs; None for 1.
+        reduction: One of `tf.keras.losses.Reduction`.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar, or without reduction the weighted losses, of the dtype of `losses`.
+
+    Raises:
+        ValueError: There is no such reduction.
+    """
+    with get_default_graph().name_scope(name or "weighted_loss"):
+        return Loss(reduction).weighted(convert_to_tensor(losses), sample_weight)
+
+
+def reduce_weighted_loss(weighted_losses: Tensor, reduction: str = Reduction.SUM_OVER_BATCH_SIZE) -> Tensor:
+    """Losses reduced as one of `tf.keras.losses.Reduction` says: a scalar, or without reduction as they are."""
+    return Loss(reduction).reduced(weighted_losses)
+
+
+def scale_loss_for_distribution(loss_value: Tensor) -> Tensor:
+    """A loss divided by the number of replicas whose gradients are added up."""
+    replicas = get_strategy().num_replicas_in_sync
+    return loss_value if replicas == 1 else loss_value * (1.0 / replicas)
 
 
 def initialize_variables(session: Session) -> None:

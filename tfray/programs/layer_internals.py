@@ -31,6 +31,16 @@ def normalize_tuple(value: Any, n: int, name: str) -> tuple[int, ...]:
     return found
 
 
+def to_list(x: Any) -> list[Any]:
+    """A list as it is, and anything else as a list of one."""
+    return x if isinstance(x, list) else [x]
+
+
+def make_batches(size: int, batch_size: int) -> list[tuple[int, int]]:
+    """First index, and index past the last, of each batch of `size` examples; the last batch may be smaller."""
+    return [(start, min(size, start + batch_size)) for start in range(0, size, batch_size)]
+
+
 def normalize_data_format(value: str | None) -> str:
     """``channels_last`` or ``channels_first``, in lower case. Raises `ValueError` for anything else."""
     found = (value or "channels_last").lower()

@@ -51,6 +51,7 @@ __all__ = [
     "getsource",
     "getsourcefile",
     "getsourcelines",
+    "has_arg",
     "has_kwargs",
     "isbuiltin",
     "isclass",
@@ -118,6 +119,21 @@ def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
     given = fn.keywords if isinstance(fn, functools.partial) else {}
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return tuple(each.name for each in parameters if each.kind in kinds and each.name not in given)
+
+
+def has_arg(fn: Callable[..., Any], name: str, accept_all: bool = False) -> bool:
+    """Whether a function takes an argument by name.
+
+    Args:
+        fn: The function.
+        name: The argument's name.
+        accept_all: Whether ``**kwargs`` counts.
+
+    Returns:
+        True if it does.
+    """
+    spec = getfullargspec(fn)
+    return name in spec.args + spec.kwonlyargs or (accept_all and spec.varkw is not None)
 
 
 def has_kwargs(fn: Callable[..., Any]) -> bool:
