@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.leftovers import instances
 from tests.support.waiting import Task, timed_out, until_waiting, waiting
 from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from tfray.runtime.executor import PlanRun
@@ -187,11 +188,11 @@ def test_nothing_of_a_step_that_was_left_stays(session):
     try:
         step = Task(session.run, element)
         until_waiting(session, "q", DEQUEUE)
-        assert sum(isinstance(each, PlanRun) for each in gc.get_objects()) == 1
+        assert len(instances(PlanRun)) == 1
         session.run(queue.enqueue(1.0))
         step.result()
         with contextlib.suppress(DeadlineExceededError):
             session.run(element, options=tf.RunOptions(timeout_in_ms=50))
-        assert not any(isinstance(each, PlanRun) for each in gc.get_objects())
+        assert instances(PlanRun) == []
     finally:
         gc.enable()

@@ -98,10 +98,17 @@ def descriptors():
     return found
 
 
+def instances(kind):
+    """All objects of a class that Python's search for garbage knows.
+
+    Weak proxies are passed over: asked for their class, one whose object has gone raises `ReferenceError`.
+    """
+    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
+
+
 def open_sockets():
     """Sockets of this process that Python knows: Ray's own, which are many and come and go, are not among them."""
-    found = [each for each in gc.get_objects() if isinstance(each, socket.socket)]
-    return [each for each in found if each.fileno() >= 0]
+    return [each for each in instances(socket.socket) if each.fileno() >= 0]
 
 
 def links():
