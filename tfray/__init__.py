@@ -215,6 +215,15 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
     from tfray.ops.arrays.layout_ops import pad, reverse, reverse_sequence, roll, tile
     from tfray.ops.arrays.layout_ops import reverse as reverse_v2
     from tfray.ops.arrays.matrix_ops import diag, diag_part, matrix_band_part
+    from tfray.ops.arrays.older_casts import (
+        to_bfloat16,
+        to_complex64,
+        to_complex128,
+        to_double,
+        to_float,
+        to_int32,
+        to_int64,
+    )
     from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, setdiff1d, unique, unique_with_counts
     from tfray.ops.arrays.shape_ops import (
         cast,
@@ -230,13 +239,6 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         size,
         squeeze,
         stop_gradient,
-        to_bfloat16,
-        to_complex64,
-        to_complex128,
-        to_double,
-        to_float,
-        to_int32,
-        to_int64,
         transpose,
     )
     from tfray.ops.arrays.slice_ops import slice_ as slice

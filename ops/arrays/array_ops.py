@@ -22,6 +22,7 @@ from tfray.ops.arrays.gather_ops import (
     check_indices,
     gather,
     gather_nd,
+    position_tensor,
     scatter_nd,
     sum_rows,
     take_rows,
@@ -35,6 +36,15 @@ from tfray.ops.arrays.matrix_ops import (
     matrix_diag,
     matrix_diag_part,
     matrix_set_diag,
+)
+from tfray.ops.arrays.older_casts import (
+    to_bfloat16,
+    to_complex64,
+    to_complex128,
+    to_double,
+    to_float,
+    to_int32,
+    to_int64,
 )
 from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, setdiff1d, unique, unique_with_counts
 from tfray.ops.arrays.shape_ops import (
@@ -58,13 +68,6 @@ from tfray.ops.arrays.shape_ops import (
     sizes_from_input,
     squeeze,
     stop_gradient,
-    to_bfloat16,
-    to_complex64,
-    to_complex128,
-    to_double,
-    to_float,
-    to_int32,
-    to_int64,
     transpose,
 )
 from tfray.ops.arrays.slice_ops import empty_or, getitem, newaxis, strided_slice

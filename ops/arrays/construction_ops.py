@@ -28,7 +28,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to
-from tfray.ops.arrays.gather_ops import first_outside
+from tfray.ops.arrays.gather_ops import first_outside, position_tensor
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entries, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -321,7 +321,7 @@ def sequence_mask(
     """
     longest = index_tensor(_LONGEST if maxlen is None else maxlen)
     longest.shape.assert_has_rank(0)
-    lengths = index_tensor(lengths)
+    lengths = position_tensor(lengths)
     if maxlen is not None and (longest.dtype.is_floating or not lengths.dtype.is_integer):
         lengths = cast(lengths, longest.dtype)
     return add_op(SEQUENCE_MASK, lengths, longest, name=name, dtype=as_dtype(dtype))

@@ -126,6 +126,15 @@ def _sparse() -> Any:
 # -- gather --------------------------------------------------------------------------------------------
 
 
+def position_tensor(value: TensorLike, name: str | None = None) -> Tensor:
+    """Positions or sizes, of any shape, as `index_tensor` makes them, of what TensorFlow does not cast to integers.
+
+    NumPy's fractions keep dtype and shape, and the operation that takes them refuses the dtype.
+    """
+    kind = value.dtype.kind if isinstance(value, (np.ndarray, np.generic)) and value.size else "i"
+    return convert_to_tensor(value, name=name) if kind in "fc" else index_tensor(value, name)
+
+
 def gather(
     params: TensorLike,
     indices: TensorLike,
@@ -156,7 +165,7 @@ def gather(
         array([[3, 1],
                [6, 4]], dtype=int32)
     """
-    indices = index_tensor(indices)
+    indices = position_tensor(indices)
     if axis is None and batch_dims is None:
         raise ArgumentError("gather: axis and batch_dims are None, and one of them is needed")
     batch_dims = 0 if batch_dims is None else whole_part(batch_dims)
@@ -174,7 +183,7 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 
     `params` has the shape ``[..., n, rest]``, `indices` ``[..., k]``, and the result ``[..., k, rest]``.
     """
-    indices = index_tensor(indices)
+    indices = position_tensor(indices)
     return gather(params, indices, name=name, batch_dims=len(indices.shape.sizes) - 1)
 
 
@@ -318,7 +327,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
         >>> session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
         array([2, 3], dtype=int32)
     """
-    indices, batch_dims = index_tensor(indices), whole_part(batch_dims)
+    indices, batch_dims = position_tensor(indices), whole_part(batch_dims)
     if batch_dims:
         if indices.shape.rank is not None and not 0 <= batch_dims < indices.shape.rank:
             raise InvalidArgumentError(f"gather_nd: batch_dims is {batch_dims}, indices have shape {indices.shape}")
@@ -429,7 +438,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name
         >>> session.run(tf.scatter_nd([[1], [3]], [10, 30], [5]))
         array([ 0, 10,  0, 30,  0], dtype=int32)
     """
-    return add_op(SCATTER_ND, index_tensor(indices), updates, index_tensor(shape), name=name)
+    return add_op(SCATTER_ND, position_tensor(indices), updates, index_tensor(shape), name=name)
 
 
 def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape: Array) -> Array:

@@ -193,9 +193,10 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
         [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
     value = convert_to_tensor(value)
+    rank = value.shape.rank
+    size = None if rank is None else value.shape.sizes[normalize_axis(axis, rank)]
     if num is None:
-        if value.shape.rank is not None:
-            num = value.shape.sizes[normalize_axis(axis, value.shape.rank)]
+        num = size
         if num is None:
             raise InvalidArgumentError(f"Cannot infer num from shape {value.shape}: unstack needs it for {value!r}")
     if value.shape.rank == 1 and value.dtype in dtypes.INDICES:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import whole_part
+from tfray.framework.arguments import by_either_name, whole_part
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -445,8 +445,8 @@ def reverse_sequence(
         array([[2, 1, 3],
                [6, 5, 4]], dtype=int32)
     """
-    seq_axis = seq_dim if seq_axis is None else seq_axis
-    batch_axis = batch_dim if batch_axis is None else batch_axis
+    seq_axis = by_either_name("reverse_sequence", seq_axis=seq_axis, seq_dim=seq_dim)
+    batch_axis = by_either_name("reverse_sequence", batch_axis=batch_axis, batch_dim=batch_dim)
     if seq_axis is None:
         raise ArgumentError("reverse_sequence needs seq_axis")
     attrs = {"seq_dim": whole_part(seq_axis), "batch_dim": whole_part(0 if batch_axis is None else batch_axis)}

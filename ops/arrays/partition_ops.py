@@ -328,6 +328,8 @@ def _dynamic_stitch_kernel(ctx: KernelContext, *indices_and_data: Array) -> Arra
     count = int(places.max()) + 1 if places.size else 0
     check_indices(ctx, places, count)
     merged = ctx.xp.zeros((count, *rest), ctx.output_dtype())
+    if merged.dtype == object:
+        merged.fill(b"")
     if ctx.xp is np:
         merged[places] = np.concatenate([_rows(values, index) for index, values in zip(indices, data, strict=True)])
         return merged

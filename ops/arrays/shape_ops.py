@@ -377,7 +377,10 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
         raise ValueError(f"shape {value.tolist()} may hold sizes and at most one -1")
     result = constant_shape(target)
     count = tensor.shape.num_elements()
-    if result.rank is None or count is None:
+    if result.rank is None:
+        return [result]
+    if count is None:
+        _check_divides(tensor.shape, result)
         return [result]
     known = math.prod(size for size in result.sizes if size is not None)
     missing = result.sizes.count(None)
@@ -390,6 +393,14 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
     if missing == 1 and known:
         return [TensorShape([count // known if size is None else size for size in result.sizes])]
     return [result]
+
+
+def _check_divides(shape: TensorShape, wanted: TensorShape) -> None:
+    """Refuse a target that the known sizes of a shape do not divide, whatever the others are."""
+    total = wanted.num_elements()
+    part = math.prod(size for size in (shape.sizes if shape.rank is not None else ()) if size is not None)
+    if total is not None and part and total % part:
+        raise ValueError(f"Dimension size must be evenly divisible by {part} but is {total}: {shape} becomes {wanted}")
 
 
 RESHAPE = register(
@@ -652,7 +663,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """
     x = index_tensor(x)
     value = constant_value(x)
-    if value is not None and sorted(value.tolist()) == list(range(value.size)):
+    if value is not None and value.ndim == 1 and sorted(value.tolist()) == list(range(value.size)):
         return constant_tensor(np.argsort(value).astype(value.dtype), name or "InvertPermutation")
     return add_op(INVERT_PERMUTATION, x, name=name)
 
@@ -748,53 +759,3 @@ CAST = register(
         shape_value=_first_entries,
     )
 )
-
-
-def to_float(x: TensorLike, name: str | None = "ToFloat") -> Tensor:
-    """`cast` to float32; the shape is that of `x`.
-
-    Examples:
-        >>> session.run(tf.to_float([1, 2]))
-        array([1., 2.], dtype=float32)
-    """
-    return cast(x, dtypes.float32, name)
-
-
-def to_double(x: TensorLike, name: str | None = "ToDouble") -> Tensor:
-    """`cast` to float64; the shape is that of `x`."""
-    return cast(x, dtypes.float64, name)
-
-
-def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Tensor:
-    """`cast` to int32; the shape is that of `x`.
-
-    Examples:
-        >>> session.run(tf.to_int32([1.8, -1.8]))
-        array([ 1, -1], dtype=int32)
-    """
-    return cast(x, dtypes.int32, name)
-
-
-def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Tensor:
-    """`cast` to int64; the shape is that of `x`.
-
-    Examples:
-        >>> session.run(tf.to_int64([1.8, -1.8]))
-        array([ 1, -1])
-    """
-    return cast(x, dtypes.int64, name)
-
-
-def to_bfloat16(x: TensorLike, name: str | None = "ToBFloat16") -> Tensor:
-    """`cast` to bfloat16; the shape is that of `x`."""
-    return cast(x, dtypes.bfloat16, name)
-
-
-def to_complex64(x: TensorLike, name: str | None = "ToComplex64") -> Tensor:
-    """`cast` to complex64; the shape is that of `x`."""
-    return cast(x, dtypes.complex64, name)
-
-
-def to_complex128(x: TensorLike, name: str | None = "ToComplex128") -> Tensor:
-    """`cast` to complex128; the shape is that of `x`."""
-    return cast(x, dtypes.complex128, name)

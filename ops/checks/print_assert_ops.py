@@ -16,6 +16,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes, nest
+from tfray.framework.arguments import by_either_name
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -186,10 +187,11 @@ def verify_tensor_all_finite(
 
     `x` and `message` are newer names of `t` and `msg`.
     """
-    tensor = x if t is None else t
+    tensor = by_either_name("verify_tensor_all_finite", x=x, t=t)
+    message = by_either_name("verify_tensor_all_finite", message=message, msg=msg)
     if tensor is None:
         raise InvalidArgumentError("verify_tensor_all_finite: there is no tensor")
-    return check_numerics(tensor, message or msg or "", name or "VerifyFinite")
+    return check_numerics(tensor, message or "", name or "VerifyFinite")
 
 
 def add_check_numerics_ops() -> Operation:

@@ -121,6 +121,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
         Same shape and dtype.
     """
     x = convert_to_tensor(x)
+    if not (x.dtype.is_complex or x.dtype in dtypes.NUMERIC or x.dtype == dtypes.variant):
+        raise ArgumentError(f"conj: Expected numeric or variant tensor, got dtype {x.dtype!r}")
     return add_op(CONJ, x, name=name) if x.dtype.is_complex else x
 
 

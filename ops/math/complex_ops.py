@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
     GradientFunction,
@@ -134,13 +134,16 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the argument of complex numbers, in radians from -pi to pi.
 
     Args:
-        input: Shape ``[...]``, a complex dtype.
+        input: Shape ``[...]``, a complex dtype. Of real numbers, negative ones too, it is 0, as in TensorFlow 1.15.
         name: Name of the operation.
 
     Returns:
         Same shape, the dtype of the parts.
     """
     input = convert_to_tensor(input)
+    if not input.dtype.is_complex:
+        with get_default_graph().name_scope(name or "Angle"):
+            return zeros_like(input)
     return add_op(ANGLE, input, name=name, Tout=input.dtype.real_dtype)
 
 

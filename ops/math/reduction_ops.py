@@ -102,8 +102,9 @@ def reduce_by(
     """
     axis = by_either_name(definition.name, axis=axis, reduction_indices=reduction_indices)
     keep = bool(by_either_name(definition.name, keepdims=keepdims, keep_dims=keep_dims))
-    is_nothing = isinstance(input_tensor, (list, tuple)) and not input_tensor  # of truth values, where they are needed
-    only = dtypes.bool_ if is_nothing and definition.types["T"] == (dtypes.bool_,) else None
+    # Lists of nothing, and NumPy's values, become truth values where these are needed.
+    casts = input_tensor == [] if isinstance(input_tensor, list) else isinstance(input_tensor, (np.ndarray, np.generic))
+    only = dtypes.bool_ if casts and definition.types["T"] == (dtypes.bool_,) else None
     input_tensor = convert_to_tensor(input_tensor, only)
     axis = axes_tensor(input_tensor, axis)
     return add_op(definition, input_tensor, axis, name=name, keep_dims=keep)
@@ -653,7 +654,8 @@ def reduce_logsumexp(
         array([0.6931472, 1.6931472], dtype=float32)
     """
     input_tensor = convert_to_tensor(input_tensor)
-    axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
+    axis = by_either_name("reduce_logsumexp", axis=axis, reduction_indices=reduction_indices)
+    axis = axes_tensor(input_tensor, axis)
     greatest = reduce_max(input_tensor, axis, keepdims=True)
     # Do not subtract an infinite maximum: inf - inf would be NaN.
     pivot = stop_gradient(where(is_finite(greatest), greatest, zeros_like(greatest)))
@@ -729,6 +731,6 @@ def count_nonzero(
         array([1, 2])
     """
     with get_default_graph().name_scope(name or "count_nonzero"):
-        input_tensor = convert_to_tensor(input if input_tensor is None else input_tensor)
+        input_tensor = convert_to_tensor(by_either_name("count_nonzero", input=input, input_tensor=input_tensor))
         counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))
         return reduce_sum(counted, axis, keepdims, None, reduction_indices, keep_dims)

@@ -283,12 +283,12 @@ def _partial_order(input: Array, count: int) -> Array:
 def _top_k_shape(op: Operation) -> list[TensorShape]:
     source, k = op.inputs[0].shape.with_rank_at_least(1), constant_value(op.inputs[1])
     op.inputs[1].shape.assert_has_rank(0)
-    if source.rank is None:
+    if source.rank is None and (k is None or k >= 0):
         return [UNKNOWN, UNKNOWN]
-    last = source.sizes[-1]
-    if k is not None and (k < 0 or (last is not None and k > last)):
-        raise ValueError(f"{_wrong_k(int(k), source.sizes)}; input has shape {source}")
-    return [TensorShape([*source.sizes[:-1], None if k is None else int(k)])] * 2
+    sizes = (None,) if source.rank is None else source.sizes
+    if k is not None and (k < 0 or (sizes[-1] is not None and k > sizes[-1])):
+        raise ValueError(f"{_wrong_k(int(k), sizes)}; input has shape {source}")
+    return [TensorShape([*sizes[:-1], None if k is None else int(k)])] * 2
 
 
 def _top_k_gradient(op: Operation, d_values: Tensor | None, d_indices: Tensor | None) -> list[Tensor | None]:

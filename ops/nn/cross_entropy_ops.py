@@ -750,7 +750,7 @@ def weighted_cross_entropy_with_logits(
         >>> session.run(tf.nn.weighted_cross_entropy_with_logits(labels, logits, pos_weight=2.0))
         array([1.3862944, 0.6931472], dtype=float32)
     """
-    labels = targets if labels is None else labels
+    labels = by_either_name("weighted_cross_entropy_with_logits", labels=labels, targets=targets)
     if labels is None or logits is None or pos_weight is None:
         raise InvalidArgumentError("weighted_cross_entropy_with_logits: labels, logits and pos_weight are required")
     with get_default_graph().name_scope(name or "logistic_loss") as scope:

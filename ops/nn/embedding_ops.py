@@ -59,7 +59,7 @@ def embedding_lookup(
     if len(shards) > 1 and partition_strategy not in ("mod", "div"):
         raise ValueError(f"partition_strategy must be 'mod' or 'div', not {partition_strategy!r}")
     with get_default_graph().name_scope(name or "embedding_lookup"):
-        ids = convert_to_tensor(ids, preferred_dtype=dtypes.int32, name="ids")
+        ids = array_ops.position_tensor(ids, "ids")
         if len(shards) == 1:
             rows = gather_beside(shards[0], ids, "Identity")  # TensorFlow's name of the result
         else:

@@ -149,7 +149,9 @@ def batch_norm_with_global_normalization(
     Returns:
         The shape and dtype of `t`.
     """
-    images, center, spread = (a if b is None else b for a, b in ((t, input), (m, mean), (v, variance)))
+    op = "batch_norm_with_global_normalization"
+    images = by_either_name(op, input=input, t=t)
+    center, spread = by_either_name(op, mean=mean, m=m), by_either_name(op, variance=variance, v=v)
     scale = gamma if scale_after_normalization else None
     given: tuple[Any, Any, Any, Any, Any, Any] = (images, center, spread, beta, scale, variance_epsilon)
     return batch_normalization(*given, name)

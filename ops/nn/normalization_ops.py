@@ -73,7 +73,8 @@ def l2_normalize(
     """
     x = convert_to_tensor(x)
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
-        squared_length = reduce_sum(square(x), dim if axis is None else axis, True)
+        axis = by_either_name("l2_normalize", axis=axis, dim=dim)
+        squared_length = reduce_sum(square(x), axis, True)
         return multiply(x, rsqrt(maximum(squared_length, epsilon)), scope)
 
 

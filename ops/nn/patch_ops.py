@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
@@ -60,7 +61,7 @@ def extract_image_patches(
     Raises:
         InvalidArgumentError: Malformed arguments, or a window larger than the image.
     """
-    ksizes = sizes if ksizes is None else ksizes
+    ksizes = by_either_name("extract_image_patches", ksizes=ksizes, sizes=sizes)
     if ksizes is None or strides is None or rates is None or padding is None:
         raise InvalidArgumentError("extract_image_patches: ksizes, strides, rates and padding are required")
     given = {"ksizes": ksizes, "strides": strides, "rates": rates}

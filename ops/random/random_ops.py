@@ -35,7 +35,7 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
-from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
+from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, position_tensor, sizes_from_input
 from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.elementwise import scipy_special
 from tfray.ops.kernels.gpu.device_random import can_draw, draw_uniform
@@ -110,7 +110,7 @@ def random_uniform(
         if maxval is None:
             raise ValueError(f"random_uniform: maxval must be given for {dtype.name}")
         bounds = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
-        return add_op(RANDOM_UNIFORM_INT, index_tensor(shape), *bounds, name=name, **_seed_attrs(seed))
+        return add_op(RANDOM_UNIFORM_INT, position_tensor(shape), *bounds, name=name, **_seed_attrs(seed))
     maxval = 1 if maxval is None else maxval
     for bound in (minval, maxval):
         if isinstance(bound, Tensor):
@@ -126,7 +126,7 @@ def random_uniform(
 
 def _uniform(shape: TensorLike, low: float, high: float, dtype: DType, seed: int | None, name: str) -> Tensor:
     seeds = _seed_attrs(seed)
-    return add_op(RANDOM_UNIFORM, index_tensor(shape), name=name, minval=low, maxval=high, dtype=dtype, **seeds)
+    return add_op(RANDOM_UNIFORM, position_tensor(shape), name=name, minval=low, maxval=high, dtype=dtype, **seeds)
 
 
 def _random_uniform_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
@@ -247,10 +247,10 @@ def _normal(
     known_mean, known_stddev = _known_number(mean), _known_number(stddev)
     attrs: dict[str, Any] = {"dtype": dtype, **_seed_attrs(seed)}
     if known_mean is not None and known_stddev is not None:
-        return add_op(definition, index_tensor(shape), name=name, mean=known_mean, stddev=known_stddev, **attrs)
+        return add_op(definition, position_tensor(shape), name=name, mean=known_mean, stddev=known_stddev, **attrs)
     with get_default_graph().name_scope(name):
         mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
-        numbers = add_op(definition, index_tensor(shape), mean=0.0, stddev=1.0, **attrs)
+        numbers = add_op(definition, position_tensor(shape), mean=0.0, stddev=1.0, **attrs)
         return math_ops.add(numbers * stddev, mean)
 
 
@@ -342,7 +342,7 @@ def parameterized_truncated_normal(
         Shape `shape`.
     """
     parameters = [convert_to_tensor(value, as_dtype(dtype)) for value in (means, stddevs, minvals, maxvals)]
-    return add_op(PARAMETERIZED_TRUNCATED_NORMAL, index_tensor(shape), *parameters, name=name, **_seed_attrs(seed))
+    return add_op(PARAMETERIZED_TRUNCATED_NORMAL, position_tensor(shape), *parameters, name=name, **_seed_attrs(seed))
 
 
 def _parameterized_truncated_normal_kernel(ctx: KernelContext, shape: Array, *parameters: Array) -> Array:
@@ -423,7 +423,7 @@ def random_gamma(
         if beta is not None:
             beta = convert_to_tensor(beta, dtype, "beta")
             alpha = alpha + array_ops.zeros_like(beta)
-        drawn = add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds)
+        drawn = add_op(RANDOM_GAMMA, position_tensor(shape), alpha, **seeds)
         least = float(ml_dtypes.finfo(dtype.numpy).tiny)  # type: ignore[no-untyped-call]
         return math_ops.maximum(least, drawn if beta is None else math_ops.divide(drawn, beta))
 
@@ -486,7 +486,7 @@ def random_poisson(
         InvalidArgumentError: A rate is negative or not a number, or infinite for a dtype of integers.
     """
     with get_default_graph().name_scope(name or "random_poisson"):
-        return add_op(RANDOM_POISSON, index_tensor(shape), lam, dtype=as_dtype(dtype), **_seed_attrs(seed))
+        return add_op(RANDOM_POISSON, position_tensor(shape), lam, dtype=as_dtype(dtype), **_seed_attrs(seed))
 
 
 def _random_poisson_kernel(ctx: KernelContext, shape: Array, rate: Array) -> Array:

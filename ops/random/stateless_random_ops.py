@@ -18,7 +18,7 @@ from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, 
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
-from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
+from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, position_tensor, sizes_from_input
 from tfray.ops.kernels.random_streams import RandomStream, normal, truncated_normal, uniform
 from tfray.ops.math import math_ops
 from tfray.ops.random.random_ops import classes_shape, draw_classes
@@ -96,10 +96,10 @@ def stateless_random_uniform(
         if maxval is None:
             raise ValueError(f"stateless_uniform: maxval must be given for {dtype.name}")
         bounds = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
-        return add_op(STATELESS_UNIFORM_INT, index_tensor(shape), seed, *bounds, name=name)
+        return add_op(STATELESS_UNIFORM_INT, position_tensor(shape), seed, *bounds, name=name)
     with get_default_graph().name_scope(name or "stateless_random_uniform"):
         low, high = convert_to_tensor(minval, dtype), convert_to_tensor(1 if maxval is None else maxval, dtype)
-        numbers = add_op(STATELESS_UNIFORM, index_tensor(shape), seed, dtype=dtype)
+        numbers = add_op(STATELESS_UNIFORM, position_tensor(shape), seed, dtype=dtype)
         return math_ops.add(math_ops.multiply(numbers, high - low), low)
 
 
@@ -172,7 +172,7 @@ def _scaled(
     with get_default_graph().name_scope(name):
         dtype = as_dtype(dtypes.float32 if dtype is None else dtype)
         mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
-        numbers = add_op(definition, index_tensor(shape), index_tensor(seed), dtype=dtype)
+        numbers = add_op(definition, position_tensor(shape), index_tensor(seed), dtype=dtype)
         return math_ops.add(math_ops.multiply(numbers, stddev), mean)
 
 
@@ -282,7 +282,7 @@ def stateless_random_binomial(
     """
     counts = convert_to_tensor(counts)
     counts = counts if counts.dtype in dtypes.FLOATS else array_ops.to_double(counts)
-    probs, sizes = array_ops.cast(probs, counts.dtype), index_tensor(shape)
+    probs, sizes = array_ops.cast(probs, counts.dtype), position_tensor(shape)
     return add_op(STATELESS_BINOMIAL, sizes, index_tensor(seed), counts, probs, name=name, dtype=as_dtype(output_dtype))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -278,7 +279,7 @@ def sparse_split(
         ValueError: Arguments are missing, or passed by position.
         InvalidArgumentError: While running: there are more parts than the size of the dimension.
     """
-    axis = split_dim if axis is None else axis
+    axis = by_either_name("sparse_split", axis=axis, split_dim=split_dim)
     if keyword_required is not _REQUIRED or sp_input is None or num_split is None or axis is None:
         given = {"sp_input": sp_input, "num_split": num_split, "axis": axis}
         missing = [f"{argument} is required: " for argument, value in given.items() if value is None]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
@@ -168,7 +169,7 @@ register_operator("sparse_truediv", sparse_dense_divide)
 
 def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int | Tensor) -> list[int] | Tensor:
     """The numbers of the reduced dimensions, each once; an integer tensor of any where the graph does not say them."""
-    axis = reduction_axes if axis is None else axis
+    axis = by_either_name("sparse_reduce", axis=axis, reduction_axes=reduction_axes)
     if axis is None:
         return dimensions(rank) if isinstance(rank, Tensor) else list(range(rank))
     places = index_tensor(axis)
@@ -182,7 +183,7 @@ def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int | Tensor) ->
 
 
 def _keeps(keepdims: bool | None, keep_dims: bool | None) -> bool:
-    return bool(keep_dims if keepdims is None else keepdims)
+    return bool(by_either_name("sparse_reduce", keepdims=keepdims, keep_dims=keep_dims))
 
 
 def _columns(sparse: SparseTensor, kept: Sequence[int]) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default, whole_part
+from tfray.framework.arguments import by_either_name, none_is_default, whole_part
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -131,7 +131,7 @@ def string_to_number(
         >>> session.run(tf.string_to_number(["1.5", "-2"]))
         array([ 1.5, -2. ], dtype=float32)
     """
-    strings = input if string_tensor is None else string_tensor
+    strings = by_either_name("string_to_number", input=input, string_tensor=string_tensor)
     return add_op(STRING_TO_NUMBER, strings, name=name, out_type=as_dtype(out_type))
 
 
@@ -270,7 +270,7 @@ def string_to_hash_bucket(
     """
     if num_buckets is None:
         raise ArgumentError("StringToHashBucket: num_buckets is missing")
-    strings = input if string_tensor is None else string_tensor
+    strings = by_either_name("string_to_hash_bucket", input=input, string_tensor=string_tensor)
     return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=whole_part(num_buckets))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import by_either_name, none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -238,7 +238,7 @@ def reduce_join(
         array([b'ab', b'cd'], dtype=object)
     """
     strings = convert_to_tensor(inputs, dtypes.string)
-    axis = reduction_indices if axis is None else axis
+    axis = by_either_name("reduce_join", axis=axis, reduction_indices=reduction_indices)
     axes = axes_tensor(strings, axis)
     axes.shape.with_rank_at_most(1)
     attrs = {

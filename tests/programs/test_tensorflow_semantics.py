@@ -304,3 +304,45 @@ SQUARE = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
 )
 def test_results_have_tensorflows_names(call, fields):
     assert call()._fields == tuple(fields.split())
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda: tf.gather([1.0, 2.0], np.float32([0.5])), TypeError, "'indices' has DataType float32"),
+        (lambda: tf.nn.embedding_lookup(np.ones(3), np.float32([0.5])), TypeError, "'indices' has DataType float32"),
+        (lambda: tf.random.normal(np.float32([0.2, 3.5])), TypeError, "'shape' has DataType float32"),
+        (lambda: tf.unstack(np.int32([3, 1, 2]), 3, axis=1), ValueError, "axis = 1"),
+        (lambda: tf.reshape(tf.placeholder(tf.float32, [None, 3]), []), ValueError, "evenly divisible by 3 but is 1"),
+        (lambda: tf.invert_permutation(np.zeros((0, 3), np.int32)), ValueError, "must be rank 1 but is rank 2"),
+        (lambda: tf.nn.top_k(tf.placeholder(tf.float32), -1), ValueError, "Need k >= 0"),
+        (lambda: tf.assert_less(tf.constant(1), tf.constant(2.0)), TypeError, "has dtype float32, expected int32"),
+        (lambda: tf.conj("a"), TypeError, "Expected numeric or variant tensor"),
+        (lambda: tf.nn.l2_normalize([1.0], axis=0, dim=0), ValueError, "Cannot specify both 'dim' and 'axis'"),
+        (lambda: tf.count_nonzero([1], input=[1]), ValueError, "Cannot specify both 'input_tensor' and 'input'"),
+        (lambda: tf.reverse_sequence([[1]], [1], seq_axis=1, seq_dim=1), ValueError, "Cannot specify both 'seq_dim'"),
+        (lambda: tf.verify_tensor_all_finite([1.0], "m", x=[1.0]), ValueError, "Cannot specify both 't' and 'x'"),
+        (lambda: tf.string_to_number("1", input="2"), ValueError, "Cannot specify both 'string_tensor' and 'input'"),
+        (lambda: tf.keras.constraints.get(3), ValueError, "Could not interpret constraint identifier: 3"),
+        (lambda: tf.keras.regularizers.get(3), ValueError, "Could not interpret regularizer identifier: 3"),
+    ],
+)
+def test_what_tensorflow_refuses_is_refused(build, error, match):
+    with pytest.raises(error, match=match):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda: tf.logical_not(np.int32([3, 0])), [False, True]),
+        (lambda: tf.reduce_any(np.float64([0, 2])), True),
+        (lambda: tf.angle([1.0, -2.0]), [0, 0]),
+        (lambda: tf.angle(np.int32([3])), [0]),
+        (lambda: tf.dynamic_stitch([[2]], [["ok"]]), [b"", b"", b"ok"]),
+        (lambda: tf.sequence_mask(np.float32([1.5, 0.5])), [[True, True], [True, False]]),
+        (lambda: tf.reshape(tf.placeholder_with_default([[1, 2, 3]], [None, 3]), [3]), [1, 2, 3]),
+    ],
+)
+def test_values_that_tensorflow_gives(session, build, expected):
+    assert session.run(build()).tolist() == expected

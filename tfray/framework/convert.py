@@ -431,6 +431,8 @@ def _convert_to_allowed(value: Any, allowed: Sequence[DType], name: str) -> Tens
     tensor = _convert(value, None, name)
     if tensor is not None:
         return tensor
+    if len(allowed) == 1 and isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+        return _constant(value, allowed[0], name)  # NumPy values are cast to what is needed
     array = make_array(value)
     # An integer literal where only floats are allowed: tf.sqrt(2).
     if as_dtype(array.dtype) not in allowed and as_dtype(array.dtype).is_integer and dtypes.float32 in allowed:

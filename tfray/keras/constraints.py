@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.framework.graph import Tensor
 from tfray.keras import tensor_functions
-from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
+from tfray.library.layers.descriptions import Described, as_given, deserializer, named_object, restored
 from tfray.library.layers.descriptions import serialize as serialize
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -123,7 +123,7 @@ _BY_NAME: Final = {
 
 
 def get(identifier: Any) -> Any:
-    """The constraint of that name, with its default arguments, or of that description. Others are returned unchanged.
+    """The constraint of that name, with its default arguments, or of that description. A function or object as it is.
 
     Raises:
         InvalidArgumentError: There is none.
@@ -131,7 +131,7 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, Mapping):
         return restored(identifier)
     if not isinstance(identifier, str):
-        return identifier
+        return as_given(identifier, "constraint")
     return named_object(identifier, _BY_NAME, "constraint")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfray.library.layers.descriptions import deserializer, named_object, restored
+from tfray.library.layers.descriptions import as_given, deserializer, named_object, restored
 from tfray.library.layers.descriptions import serialize as serialize
 from tfray.library.variables.regularizers import L1L2 as L1L2
 from tfray.library.variables.regularizers import Regularizer as Regularizer
@@ -19,7 +19,7 @@ _BY_NAME: Final = {"L1L2": L1L2, "l1": l1, "l1_l2": l1_l2, "l2": l2}
 
 
 def get(identifier: Any) -> Any:
-    """The regularizer of that name, with its default arguments, or of that description. Others are returned unchanged.
+    """The regularizer of that name, with its default arguments, or of that description. A function or object as it is.
 
     Raises:
         InvalidArgumentError: There is none.
@@ -27,7 +27,7 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, Mapping):
         return restored(identifier)
     if not isinstance(identifier, str):
-        return identifier
+        return as_given(identifier, "regularizer")
     found = named_object(identifier, _BY_NAME, "regularizer")
     return found if isinstance(found, Regularizer) or found not in _BY_NAME.values() else found()
 

@@ -10,7 +10,7 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.inspect import summaries
-from tfray.ops.arrays.shape_ops import to_float
+from tfray.ops.arrays.older_casts import to_float
 from tfray.ops.math.reduction_ops import reduce_mean
 
 

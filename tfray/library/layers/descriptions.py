@@ -442,6 +442,17 @@ def named(value: object, kind: str) -> Any:
     return importlib.import_module(f"tfray.keras.{kind}s").get(value) if isinstance(value, (str, Mapping)) else value
 
 
+def as_given(identifier: Any, what: str) -> Any:
+    """What a function ``get`` of Keras is given that is neither a name nor a description: an object, or None.
+
+    Raises:
+        InvalidArgumentError: It is nothing that may be called. It is also a `ValueError`.
+    """
+    if identifier is None or callable(identifier):
+        return identifier
+    raise InvalidArgumentError(f"Could not interpret {what} identifier: {identifier!r}")
+
+
 def serialize(value: object) -> Any:
     """What `deserialize` makes it of again: the name of a function, or the description of an object."""
     return value.__name__ if inspect.isroutine(value) else described(value)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -370,7 +371,7 @@ def cosine_distance(
     Raises:
         InvalidArgumentError: The shapes differ, the weights do not fit, or there is no axis.
     """
-    axis = dim if axis is None else axis
+    axis = by_either_name("cosine_distance", axis=axis, dim=dim)
     if axis is None:
         raise InvalidArgumentError("cosine_distance needs an axis: the dimension along which a vector lies")
     with name_scope(scope, "cosine_distance_loss", (predictions, labels, weights)) as scope:

@@ -23,7 +23,8 @@ from tfray.ops.arrays.construction_ops import one_hot, range_, sequence_mask
 from tfray.ops.arrays.gather_ops import gather, gather_nd
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import reverse, tile
-from tfray.ops.arrays.shape_ops import expand_dims, reshape, shape, squeeze, to_int32, transpose
+from tfray.ops.arrays.older_casts import to_int32
+from tfray.ops.arrays.shape_ops import expand_dims, reshape, shape, squeeze, transpose
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.control.functional_ops import scan
 from tfray.ops.math.arithmetic_ops import maximum
