@@ -15,7 +15,7 @@ from tfray.framework.arguments import by_either_name, none_is_default
 from tfray.framework.constant_value import constant_shape, constant_value, is_small
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import Gradient, IndexedSlices
 from tfray.framework.op_def import (
     Array,
@@ -578,13 +578,14 @@ def transpose(
 
 def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Swap the last two dimensions of `a`, whose rank must be at least 2."""
-    a = convert_to_tensor(a)
-    if a.shape.rank is None:
-        return transpose(a, add_op(SWAPPED_AXES, a), name, conjugate)
-    if a.shape.rank < 2:
-        raise InvalidArgumentError(f"matrix_transpose needs a rank of at least 2, got shape {a.shape}")
-    axes = list(range(a.shape.rank))
-    return transpose(a, [*axes[:-2], axes[-1], axes[-2]], name, conjugate)
+    with get_default_graph().name_scope(name or "matrix_transpose"):
+        a = convert_to_tensor(a)
+        if a.shape.rank is None:
+            return transpose(a, add_op(SWAPPED_AXES, a), conjugate=conjugate)
+        if a.shape.rank < 2:
+            raise InvalidArgumentError(f"matrix_transpose needs a rank of at least 2, got shape {a.shape}")
+        axes = list(range(a.shape.rank))
+        return transpose(a, [*axes[:-2], axes[-1], axes[-2]], conjugate=conjugate)
 
 
 def _transpose_kernel(ctx: KernelContext, x: Array, perm: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -45,7 +45,8 @@ def _least(rows: int | None, columns: int | None) -> int | None:
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Transpose matrices and take the complex conjugate: shape ``[..., n, m]`` to ``[..., m, n]``."""
-    return matrix_transpose(matrix, name or "adjoint", conjugate=True)
+    with get_default_graph().name_scope(name or "adjoint"):
+        return matrix_transpose(matrix, conjugate=True)
 
 
 # -- Cholesky ------------------------------------------------------------------------------------------
@@ -149,7 +150,8 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
     Returns:
         Shape ``[..., n, k]``, same dtype.
     """
-    return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True, name=name)
+    with get_default_graph().name_scope(name or "cholesky_solve"):
+        return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True)
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
@@ -158,8 +160,9 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         Shape ``[...]``, real.
     """
-    diagonal = matrix_diag_part(cholesky(matrix))
-    return multiply(reduce_sum(log(cast(diagonal, diagonal.dtype.real_dtype)), -1), 2, name)
+    with get_default_graph().name_scope(name or "logdet"):
+        diagonal = matrix_diag_part(cholesky(matrix))
+        return multiply(reduce_sum(log(cast(diagonal, diagonal.dtype.real_dtype)), -1), 2, "mul")
 
 
 def matrix_solve_ls(

@@ -379,16 +379,17 @@ def ifftshift(x: TensorLike, axes: Axes | None = None, name: str | None = None) 
 
 
 def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLike], Tensor]) -> Tensor:
-    with get_default_graph().name_scope(name):
+    with get_default_graph().name_scope(name) as scope:
         x = convert_to_tensor(x)
         if isinstance(axes, Tensor):
             axes.shape.with_rank_at_most(1)
             if axes.dtype is not dtypes.int32:
                 raise ArgumentError(f"{name}: axes are {axes.dtype.name}, expected int32")
             axes = from_front(axes, x)
-            return roll(x, by(gather(shape(x), axes)), axes)
+            return roll(x, by(gather(shape(x), axes)), axes, scope)
         if np.ndim(axes) > 1:  # type: ignore[arg-type]
             raise InvalidArgumentError(f"{name}: axes are {axes!r}, expected an integer or a list of them")
         along = list(range(len(x.shape.sizes))) if axes is None else list(map(index, np.ravel(axes).tolist()))
         sizes = shape(x)
-        return roll(x, stack([by(sizes[axis]) for axis in along]), along) if along else identity(x)
+        shifts = [by(sizes[axis]) for axis in along]
+        return roll(x, stack(shifts), along, scope) if along else identity(x, scope)

@@ -332,7 +332,7 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         The broadcast shape, the same dtype.
     """
-    return add_op(DIV_NO_NAN, x, y, name=name)
+    return add_op(DIV_NO_NAN, x, y, name=name or "div_no_nan")
 
 
 divide_no_nan = div_no_nan

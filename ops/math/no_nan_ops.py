@@ -23,7 +23,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
     Returns:
         The broadcast shape, the same dtype.
     """
-    return add_op(MUL_NO_NAN, x, y, name=name)
+    return add_op(MUL_NO_NAN, x, y, name=name or "multiply_no_nan")
 
 
 def slope_times(slope: Tensor, d_y: Tensor) -> Tensor:

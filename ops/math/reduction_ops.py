@@ -693,11 +693,12 @@ def reduce_variance(
     dtype = input_tensor.dtype
     if not dtype.is_floating and not dtype.is_complex:
         raise ArgumentError(f"reduce_variance: input_tensor is {dtype.name}, expected float or complex numbers")
-    mean = reduce_mean(input_tensor, axis, keepdims=True)
-    if dtype.is_complex:
+    with get_default_graph().name_scope(name or "reduce_variance"):
+        mean = reduce_mean(input_tensor, axis, keepdims=True)
+        if not dtype.is_complex:
+            return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims)
         apart = subtract(input_tensor, mean)
-        return reduce_mean(cast(multiply(apart, conj(apart)), dtype.real_dtype), axis, keepdims, name)
-    return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
+        return reduce_mean(cast(multiply(apart, conj(apart)), dtype.real_dtype), axis, keepdims)
 
 
 def reduce_std(
@@ -708,7 +709,8 @@ def reduce_std(
     `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
     there (`keepdims`).
     """
-    return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
+    with get_default_graph().name_scope(name or "reduce_std"):
+        return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 def count_nonzero(

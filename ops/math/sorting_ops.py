@@ -365,13 +365,13 @@ def histogram_fixed_width(
     Raises:
         InvalidArgumentError: `nbins` is not above 0. Or when run, a value is NaN.
     """
-    with get_default_graph().name_scope(name or "histogram_fixed_width"):
+    with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         values = convert_to_tensor(values, name="values")
         exact = cast(convert_to_tensor(value_range, values.dtype), dtypes.float64)
         count = _positive_count(nbins)
         bins = histogram_fixed_width_bins(cast(values, dtypes.float64), exact, count)
         counted = as_dtype(dtypes.int32 if dtype is None else dtype)
-        return add_op(BINCOUNT, bins, count, np.zeros(0, counted.numpy))
+        return add_op(BINCOUNT, bins, count, np.zeros(0, counted.numpy), name=scope)
 
 
 # -- places --------------------------------------------------------------------------------------------

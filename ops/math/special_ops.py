@@ -12,7 +12,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import broadcast
 from tfray.framework.sparse_tensor import also_of_sparse
@@ -633,5 +633,6 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         Same shape and dtype.
     """
-    x = convert_to_tensor(x)
-    return div_no_nan(ones_like(x), x, name)
+    with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
+        x = convert_to_tensor(x)
+        return div_no_nan(ones_like(x), x, scope)

@@ -13,7 +13,7 @@ from tfray.framework import dtypes
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     FLAT,
     Array,
@@ -347,8 +347,9 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
     Returns:
         The shape of `features`, with twice the size along `axis`.
     """
-    features = convert_to_tensor(features)
-    return relu(concat([features, negative(features)], axis), name or "CRelu")
+    with get_default_graph().name_scope(name or "CRelu"):
+        features = convert_to_tensor(features)
+        return relu(concat([features, negative(features)], axis))
 
 
 # -- smooth activations --------------------------------------------------------------------------------
@@ -596,4 +597,4 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         Same shape and dtype.
     """
-    return negative(softplus(negative(x)), name or "log_sigmoid")
+    return negative(softplus(negative(x)), name or "LogSigmoid")

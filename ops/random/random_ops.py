@@ -118,10 +118,10 @@ def random_uniform(
     low, high = _known_number(minval), _known_number(maxval)
     if low is not None and high is not None:
         return _uniform(shape, low, high, dtype, seed, name)
-    with get_default_graph().name_scope(name):
+    with get_default_graph().name_scope(name) as scope:
         low_tensor, high_tensor = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
         numbers = _uniform(shape, 0.0, 1.0, dtype, seed, "uniform")
-        return math_ops.add(numbers * (high_tensor - low_tensor), low_tensor)
+        return math_ops.add(numbers * (high_tensor - low_tensor), low_tensor, scope)
 
 
 def _uniform(shape: TensorLike, low: float, high: float, dtype: DType, seed: int | None, name: str) -> Tensor:
@@ -248,10 +248,10 @@ def _normal(
     attrs: dict[str, Any] = {"dtype": dtype, **_seed_attrs(seed)}
     if known_mean is not None and known_stddev is not None:
         return add_op(definition, position_tensor(shape), name=name, mean=known_mean, stddev=known_stddev, **attrs)
-    with get_default_graph().name_scope(name):
+    with get_default_graph().name_scope(name) as scope:
         mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
         numbers = add_op(definition, position_tensor(shape), mean=0.0, stddev=1.0, **attrs)
-        return math_ops.add(numbers * stddev, mean)
+        return math_ops.add(numbers * stddev, mean, scope)
 
 
 def _normal_kernel(draw: Callable[[np.random.Generator, Array], None]) -> Callable[..., Array]:

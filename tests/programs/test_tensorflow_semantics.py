@@ -346,3 +346,29 @@ def test_what_tensorflow_refuses_is_refused(build, error, match):
 )
 def test_values_that_tensorflow_gives(session, build, expected):
     assert session.run(build()).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (lambda: tf.log_sigmoid([1.0]), "LogSigmoid"),
+        (lambda: tf.math.reciprocal_no_nan([1.0]), "reciprocal_no_nan"),
+        (lambda: tf.div_no_nan([1.0], [1.0]), "div_no_nan"),
+        (lambda: tf.math.multiply_no_nan([1.0], [1.0]), "multiply_no_nan"),
+        (lambda: tf.signal.fftshift([1.0, 2.0]), "fftshift"),
+        (lambda: tf.math.reduce_std([1.0, 2.0]), "reduce_std/Sqrt"),
+        (lambda: tf.math.reduce_variance([1.0, 2.0]), "reduce_variance/Mean_1"),
+        (lambda: tf.nn.crelu([1.0]), "CRelu/Relu"),
+        (lambda: tf.matrix_transpose([[1.0]]), "matrix_transpose/transpose"),
+        (lambda: tf.linalg.adjoint([[1.0]]), "adjoint/matrix_transpose/transpose"),
+        (lambda: tf.linalg.logdet([[1.0]]), "logdet/mul"),
+        (lambda: tf.cholesky_solve([[1.0]], [[1.0]]), "cholesky_solve/MatrixTriangularSolve_1"),
+        (lambda: tf.random_uniform([2], tf.constant(0.0), 1.0), "random_uniform"),
+        (lambda: tf.random_normal([2], tf.constant(0.0), 1.0), "random_normal"),
+        (lambda: tf.histogram_fixed_width([1.0], [0.0, 1.0]), "histogram_fixed_width"),
+        (lambda: tf.clip_by_average_norm([1.0], 1.0), "clip_by_average_norm"),
+    ],
+)
+def test_results_are_named_as_in_tensorflow(build, name):
+    with tf.Graph().as_default():
+        assert build().op.name == name

@@ -68,12 +68,12 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
     Returns:
         Same shape and dtype.
     """
-    with get_default_graph().name_scope(name or "clip_by_average_norm"):
+    with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
         values = convert_to_tensor(t)
         count = array_ops.cast(array_ops.size(values), values.dtype)
         norm = _norm(math_ops.reduce_sum(math_ops.square(values))) / count
         limit = convert_to_tensor(clip_norm, values.dtype)
-        return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
+        return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit), scope)
 
 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
