@@ -9,6 +9,7 @@ from typing import Any
 from tfray.framework import nest
 from tfray.framework.graph import Tensor, get_default_graph, reset_default_graph
 from tfray.framework.scopes import name_scope as name_scope
+from tfray.framework.tensor_shape import TensorShape
 from tfray.gradients import gradients as gradients_of
 from tfray.keras.convolution_functions import (
     batch_normalization,
@@ -265,7 +266,7 @@ def set_value(x: Any, value: Any) -> None:
 
 def int_shape(x: Any) -> tuple[int | None, ...]:
     """Static shape as a tuple."""
-    return tuple(x.shape.as_list())
+    return tuple(TensorShape(x.shape).as_list())
 
 
 eval = get_value

@@ -295,8 +295,8 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
     data_format = data_format or image_data_format()
     if data_format not in ("channels_first", "channels_last"):
         raise ValueError(f"Unknown data_format: {data_format}")
+    x, bias = convert_to_tensor(x), convert_to_tensor(bias)
     is_first, shape = data_format == "channels_first", bias.shape.as_list()
-    x = convert_to_tensor(x)
     if len(shape) not in (1, (x.shape.rank or 1) - 1):
         raise ValueError(
             f"Unexpected bias dimensions {len(shape)}, expect to be 1 or {(x.shape.rank or 1) - 1} dimensions"

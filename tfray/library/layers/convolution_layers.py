@@ -36,9 +36,9 @@ def per_axis(value: Sizes, rank: int, name: str) -> tuple[int, ...]:
     return values
 
 
-def layout_of(data_format: str, rank: int) -> str:
-    """``NHWC`` and the like for ``channels_last`` and the like."""
-    axes = "DHW"[3 - rank :]
+def layout_of(data_format: str | None, rank: int) -> str:
+    """``NHWC`` and the like for ``channels_last`` and the like; None is ``channels_last``."""
+    axes, data_format = "DHW"[3 - rank :], data_format or "channels_last"
     layouts = {"channels_last": f"N{axes}C", "channels_first": f"NC{axes}"}
     if data_format not in layouts:
         raise InvalidArgumentError(f"data_format is {data_format!r}, expected channels_last or channels_first")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tfray.framework import dtypes
+from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers import named_activations
 from tfray.library.layers.base_layer import Layer, apply_layer, checked_shape
+from tfray.library.layers.convolution_layers import layout_of
 from tfray.library.layers.input_spec import InputSpec
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -75,6 +78,9 @@ class Dense(Layer):
 
     def build(self, input_shape: ShapeLike) -> None:
         size = checked_shape(self, input_shape)
+        dtype = as_dtype(self.dtype or dtypes.float32)
+        if not (dtype.is_floating or dtype.is_complex):
+            raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype!r}: cast its inputs")
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
             "kernel",
@@ -161,6 +167,7 @@ class Flatten(Layer):
 
     def __init__(self, data_format: str = "channels_last", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        layout_of(data_format, 1)  # which checks it
         self.data_format = data_format
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:

@@ -500,7 +500,9 @@ def batch_norm(
     made, regularizers = param_initializers or {}, param_regularizers or {}
     with layer_scope(scope, "BatchNorm", reuse) as opened:
         inputs = convert_to_tensor(inputs)
-        is_first = data_format.startswith("NC")
+        if data_format not in ("NCHW", "NHWC"):
+            raise InvalidArgumentError(f"data_format has to be either NCHW or NHWC, not {data_format!r}")
+        is_first = data_format == "NCHW"
         given = inputs
         if inputs.shape.rank == 2 and fused is not False and not renorm and adjustment is None:
             channels = inputs.shape.as_list()[1] or -1
@@ -569,7 +571,9 @@ def bias_add(
     """Add a bias to every channel; arguments as for `fully_connected`, the same shape for inputs and outputs."""
     with variable_scope(scope, "BiasAdd", reuse=reuse):
         inputs = convert_to_tensor(inputs)
-        size = inputs.shape[1 if data_format.startswith("NC") else -1]
+        if data_format == "NCHW" and inputs.shape.rank != 4:
+            raise ValueError(f"Data format NCHW only supports 4D Tensor, not {inputs!r}")
+        size = inputs.shape[1 if data_format == "NCHW" else -1]
         biases = model_variable(
             "biases", [size], inputs.dtype, initializer=initializer, regularizer=regularizer, trainable=trainable
         )
