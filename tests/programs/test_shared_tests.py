@@ -170,6 +170,7 @@ class Datasets(dataset_tests.DatasetTestBase):
         self.assertDatasetProduces(numbers.map(lambda x: {"a": x, "b": (x, x + 1)}).take(1), [{"a": 0, "b": (0, 1)}])
         sparse = tf.SparseTensorValue([[0]], [5], [2])
         self.assertDatasetProduces(tf.data.Dataset.from_tensors(tf.SparseTensor(*sparse)), [sparse])
+        self.assertSparseValuesEqual(self.evaluate(tf.SparseTensor(*sparse)), sparse)
         shift = tf.Variable(2, dtype=tf.int64)
         self.evaluate(shift.initializer)
         self.assertDatasetProduces(numbers.map(lambda x: x + shift), [2, 3, 4], requires_initialization=True)
