@@ -19,9 +19,9 @@ from tfray.framework.op_def import (
     on_every_device,
 )
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources.accumulator_resource import Accumulator, SparseAccumulator
+from tfray.ops.resources.handles import named_resource, require_same
 
 _ATTRS = ("shape", "reduction_type", "container", "shared_name")
 

@@ -10,9 +10,9 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, on_cpu
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources.barrier_resource import Barrier
+from tfray.ops.resources.handles import named_resource, require_same
 
 
 def _barrier_kernel(ctx: KernelContext) -> Array:

@@ -40,7 +40,7 @@ from tfray.ops.resources import (
     dataset_transformations,
 )
 from tfray.ops.resources.dataset_sources import csv_record_pattern, csv_records, slices
-from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
+from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, LastingFunction, walked
 from tfray.ops.system.script_ops import lookup_function
 
 
@@ -79,15 +79,15 @@ _draws: Final[WeakKeyDictionary[Region, bool]] = WeakKeyDictionary()
 """A cache: whether a function has random operations."""
 
 
-def _function(ctx: KernelContext, captures: Sequence[Array]) -> ElementFunction:
+def _function(
+    ctx: KernelContext, captures: Sequence[Array], kind: type[ElementFunction] = ElementFunction
+) -> ElementFunction:
     region: Region = ctx.attr("function")
     draws = _draws.get(region)
     if draws is None:
         ops = [inner for op in region.get_operations() for inner in ops_within(op)]
         draws = _draws[region] = any("seed2" in op.attrs for op in ops)
-    return ElementFunction(
-        lambda: ctx.region("function"), tuple(captures), draws, lambda: ctx.region_over_batch("function")
-    )
+    return kind(lambda: ctx.region("function"), tuple(captures), draws, lambda: ctx.region_over_batch("function"))
 
 
 # -- sources -------------------------------------------------------------------------------------------
@@ -362,8 +362,11 @@ def _threads(calls: Array) -> int:
 
 
 def _map_kernel(ctx: KernelContext, parent: DatasetValue, calls: Array, *captures: Any) -> DatasetValue:
+    return _mapped(parent, _function(ctx, captures), calls)
+
+
+def _mapped(parent: DatasetValue, function: ElementFunction, calls: Array) -> DatasetValue:
     workers = _threads(calls)
-    function = _function(ctx, captures)
     if workers > 1:
         return dataset_threads.ParallelMapped(parent, function, workers)
     return dataset_transformations.Mapped(parent, function)
@@ -538,6 +541,21 @@ BATCH: Final = _dataset(
     "BatchDataset",
     ["parent: variant", "batch_size: int64", "drop_remainder: bool"],
     lambda ctx, parent, size, drop: dataset_batches.Batched(parent, int(size), bool(drop)),
+)
+
+
+def _map_and_batch_kernel(
+    ctx: KernelContext, parent: DatasetValue, size: Array, calls: Array, drop: Array, *captures: Any
+) -> DatasetValue:
+    results = _mapped(parent, _function(ctx, captures, LastingFunction), calls)
+    return dataset_batches.Batched(results, int(size), bool(drop), is_whole=True)
+
+
+MAP_AND_BATCH: Final = _dataset(
+    "MapAndBatchDataset",
+    ["parent: variant", "batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool", "captures: any*"],
+    _map_and_batch_kernel,
+    regions=("function",),
 )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tfray.framework.graph import Tensor
 from tfray.framework.op_def import Array, KernelContext, on_cpu
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import make_resource, register_handle, register_use, use_resource
 from tfray.ops.resources.dataset_columns import as_string
 from tfray.ops.resources.dataset_statistics import Statistics
+from tfray.ops.resources.handles import named_resource, require_same
 
 
 def stats_aggregator_handle(shared_name: str = "", name: str | None = None) -> Tensor:

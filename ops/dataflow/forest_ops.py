@@ -13,9 +13,9 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiab
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 from tfray.ops.resources.forest_resource import Forest, ForestSettings
+from tfray.ops.resources.handles import named_resource, require_same
 
 _SETTINGS: Final = tuple(field.name for field in dataclasses.fields(ForestSettings))
 

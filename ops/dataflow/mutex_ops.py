@@ -6,8 +6,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
-from tfray.ops.resources.handles import looked_up_once
+from tfray.ops.resources.handles import looked_up_once, named_resource, require_same
 from tfray.ops.resources.mutex_resource import Mutex, MutexLock
 from tfray.ops.state.state_ops import colocated_with
 

@@ -6,8 +6,7 @@ full, and a dequeue while it has too few elements. `tfray.ops.resources.attempts
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -17,55 +16,11 @@ from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
+from tfray.ops.resources.handles import named_resource, require_same
 from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue, Taken
 
 _QUEUE_ATTRS = ("capacity", "component_types", "shapes", "container", "shared_name")
-
-
-def named_resource(ctx: KernelContext, factory: Callable[[str], Any], shared_by_name: bool = False) -> Any:
-    """The resource that the attributes ``container`` and ``shared_name`` of the running operation name on its device.
-
-    With a ``shared_name`` it is that of all sessions on the device. Otherwise each session has its own, by the name of
-    the operation.
-
-    Args:
-        ctx: Context of the operation.
-        factory: Makes the resource from its name.
-        shared_by_name: Whether the name of the operation stands for an empty ``shared_name``.
-    """
-    name = ctx.attr("shared_name") or ctx.op_name
-    home = ctx.resources if shared_by_name or ctx.attr("shared_name") else ctx.session_state
-    return home.lookup_or_create(("shared", ctx.attr("container"), name), lambda: factory(name))
-
-
-def require_same(found: Any, ctx: KernelContext, kind: type[Any], **expected: Any) -> None:
-    """Check that a resource found under a shared name is what the running operation would have made.
-
-    Raises:
-        InvalidArgumentError: It is of another kind, or was made with other attributes.
-    """
-    if type(found) is not kind:
-        raise InvalidArgumentError(
-            f"{ctx.attr('shared_name') or ctx.op_name!r} is the shared name of a {type(found).__name__} already, "
-            f"not of a {kind.__name__}"
-        )
-    for name, value in expected.items():
-        there = getattr(found, name)
-        if there is not value and there != value:
-            raise InvalidArgumentError(
-                f"{found.describe()} has {_WORDS.get(name, name)} {_shown(there)} but requested "
-                f"{_WORDS.get(name, name)} were {_shown(value)}: give both the same, or different shared names"
-            )
-
-
-_WORDS: Final = {"dtypes": "component types", "shapes": "component shapes", "seeds": "random seeds"}
-"""What TensorFlow's errors call attributes of a resource."""
-
-
-def _shown(value: TensorLike) -> str:
-    return str([getattr(item, "name", str(item)) for item in value]) if isinstance(value, list) else str(value)
 
 
 def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Queue:

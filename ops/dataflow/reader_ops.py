@@ -10,9 +10,9 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, KernelContext, Reach, on_cpu
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import named_resource
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources import reader_resource
+from tfray.ops.resources.handles import named_resource
 from tfray.ops.resources.queue_resource import Queue
 from tfray.ops.resources.reader_resource import OpenWork, Reader, Record, TakenRecords
 

@@ -12,8 +12,8 @@ import numpy as np
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, on_every_device
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
+from tfray.ops.resources.handles import named_resource, require_same
 from tfray.ops.resources.staging_resource import MapStagingArea, StagingArea
 
 _ATTRS = ("capacity", "memory_limit", "component_count", "container", "shared_name")

@@ -10,9 +10,9 @@ from tfray.formats.events import Event, EventFile, Summary
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, Reach, on_cpu
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import make_resource, register_handle, register_use, use_resource
 from tfray.ops.kernels.text import as_string, decoded
+from tfray.ops.resources.handles import named_resource, require_same
 
 
 class StepWriter:

@@ -316,17 +316,16 @@ def histogram_fixed_width_bins(
         values: Shape ``[...]``, a real dtype.
         value_range: Lower and upper bound, a vector of 2; values beyond go into the first and last bin.
         nbins: Number of bins, an integer scalar above 0.
-        dtype: int32 or int64.
+        dtype: Accepted for TensorFlow's sake, which ignores it as well.
         name: Name scope of the operations.
 
     Returns:
-        The shape of `values`. What stands in the place of a NaN is not defined.
+        int32, the shape of `values`. What stands in the place of a NaN is not defined.
     """
     with get_default_graph().name_scope(name or "histogram_bins"):
         values = convert_to_tensor(values, name="values")
         bounds = convert_to_tensor(value_range, values.dtype)
-        if not bounds.shape.is_compatible_with([2]):
-            raise ArgumentError(f"histogram_fixed_width: value_range has shape {bounds.shape}, expected [2]")
+        _check_bounds(bounds.shape)
         wide = dtypes.float64 if values.dtype.size > 4 or values.dtype.is_integer else dtypes.float32
         known = constant_value(bounds)
         if known is not None and known.shape == (2,) and known[0] >= known[1]:
@@ -334,16 +333,26 @@ def histogram_fixed_width_bins(
         low, high = cast(bounds[0], wide), cast(bounds[1], wide)
         share = realdiv(cast(values, wide) - low, high - low)
         count = cast(_positive_count(nbins), wide)
-        return cast(cast(clip_by_value(floor(multiply(share, count)), 0, count - 1), dtypes.int32), dtype)
+        return cast(clip_by_value(floor(multiply(share, count)), 0, count - 1), dtypes.int32)
+
+
+def _check_bounds(shape: TensorShape) -> None:
+    if shape.rank not in (None, 1):
+        raise ArgumentError(
+            f"Shape must be rank 1 but is rank {shape.rank}: value_range has shape {shape}, expected [2]"
+        )
+    if not shape.is_compatible_with([2]):
+        raise ArgumentError(f"Dimension must be 2 but is {shape[0]}: value_range has shape {shape}, expected [2]")
 
 
 def _positive_count(nbins: TensorLike) -> Tensor:
     """`nbins` as an int32 scalar, which is checked to be above 0 if the graph knows it."""
     count = convert_to_tensor(nbins, dtypes.int32)
-    count.shape.assert_has_rank(0)
+    if count.shape.rank not in (None, 0):
+        raise ArgumentError(f"Shape must be rank 0 but is rank {count.shape.rank}: nbins has shape {count.shape}")
     known = constant_value(count)
     if known is not None and known <= 0:
-        raise InvalidArgumentError(f"histogram_fixed_width: nbins is {known}, expected above 0")
+        raise InvalidArgumentError(f"Requires nbins > 0: it is {known}")
     return count
 
 
@@ -367,7 +376,9 @@ def histogram_fixed_width(
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         values = convert_to_tensor(values, name="values")
-        exact = cast(convert_to_tensor(value_range, values.dtype), dtypes.float64)
+        bounds = convert_to_tensor(value_range, values.dtype)
+        _check_bounds(bounds.shape)
+        exact = cast(bounds, dtypes.float64)
         count = _positive_count(nbins)
         bins = histogram_fixed_width_bins(cast(values, dtypes.float64), exact, count)
         counted = as_dtype(dtypes.int32 if dtype is None else dtype)

@@ -19,52 +19,90 @@ class Batched(DatasetValue):
     """Batches: `size` elements stacked along a new first axis.
 
     An error takes the place of its batch. The elements of that batch before the error are dropped, and the next batch
-    begins after it.
+    begins after it; or after all elements of the batch, if it is whole.
+
+    Args:
+        parent: The elements.
+        size: Number of elements in a batch.
+        drop_remainder: Whether a last batch that is not full is left out.
+        is_whole: Whether a batch is made of `size` elements even if there is an error among them.
     """
 
-    def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool) -> None:
+    def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool, is_whole: bool = False) -> None:
         if size < 1:
             raise InvalidArgumentError(f"batch: batch_size is {size}, expected at least 1")
         self._parent = parent
         self.size = size
         self.drops = drop_remainder
+        self._is_whole = is_whole
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return map(_stacked_columns, _Batches(self._parent.open(walk), self.size, self.drops))
+        batches = _Batches(self._parent.open(walk), self.size, self.drops, self._is_whole)
+        return map(_stacked_results if self._is_whole else _stacked_columns, batches)
 
 
 def _stacked_columns(columns: Columns) -> Element:
     return tuple(map(stacked, columns, count()))
 
 
+def _stacked_results(columns: Columns) -> Element:
+    try:
+        return _stacked_columns(columns)
+    except InvalidArgumentError as error:
+        what = "Cannot add tensor to the batch: number of elements does not match"
+        raise InvalidArgumentError(f"{what}. {error.message}") from error
+
+
 class _Batches(Iterator[Columns]):
     """The columns of `size` elements. The last ones may have fewer; `drop_remainder` leaves these out."""
 
-    __slots__ = ("_count", "_drop", "_parts", "_size", "_take")
+    __slots__ = ("_count", "_drop", "_failed", "_is_whole", "_parts", "_size", "_take")
 
-    def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool) -> None:
+    def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool, is_whole: bool = False) -> None:
         self._take = take_from(parent)
         self._size = size
         self._drop = drop_remainder
         self._parts: list[Columns] = []
         """What is there of the next batch, should a call have been interrupted."""
         self._count = 0
+        self._is_whole = is_whole
+        self._failed: Exception | None = None
+        """The first error of a whole batch."""
 
     def __next__(self) -> Columns:
         try:
             while self._count < self._size:
-                columns = self._take(self._size - self._count)
-                self._parts.append(columns)
-                self._count += len(columns[0])
+                self._add_some()
         except StopIteration:
             if self._drop or not self._count:
-                self._parts, self._count = [], 0
+                self._begin()
                 raise
         except Exception:
-            self._parts, self._count = [], 0
+            self._begin()
             raise
-        parts, self._parts, self._count = self._parts, [], 0
+        parts, failed = self._parts, self._failed
+        self._begin()
+        if failed is not None:
+            raise failed
         return parts[0] if len(parts) == 1 else [joined(column) for column in zip(*parts, strict=True)]
+
+    def _add_some(self) -> None:
+        try:
+            columns = self._take(self._size - self._count)
+        except StopIteration:
+            raise
+        except Exception as error:
+            if not self._is_whole:
+                raise
+            self._failed = self._failed or error
+            self._count += 1
+        else:
+            self._parts.append(columns)
+            self._count += len(columns[0])
+
+    def _begin(self) -> None:
+        """Begin a batch."""
+        self._parts, self._count, self._failed = [], 0, None
 
 
 class PaddedBatched(DatasetValue):

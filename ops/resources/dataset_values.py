@@ -35,6 +35,7 @@ from tfray.errors import (
     InvalidArgumentError,
     NotAnError,
     OpError,
+    OutOfRangeError,
 )
 from tfray.framework.op_def import Array, KernelContext
 from tfray.ops.kernels.random_streams import RandomStreams
@@ -229,6 +230,26 @@ class OpenedFunction:
         opened = getattr(self, "_opened", None)
         if opened is not None:
             opened.__exit__(None, None, None)
+
+
+class LastingFunction(ElementFunction):
+    """A function that does not end a dataset: an `OutOfRangeError` that it raises becomes an `InvalidArgumentError`."""
+
+    def open(self, walk: Walk) -> OpenedFunction:
+        opened = super().open(walk)
+        opened.call, opened.call_into = _lasting(opened.call), _lasting(opened.call_into)
+        return opened
+
+
+def _lasting(call: Callable[..., Element]) -> Callable[..., Element]:
+    def called(*arguments: Any) -> Element:
+        try:
+            return call(*arguments)
+        except OutOfRangeError as error:
+            message = f"Function invocation produced OutOfRangeError: {error.message}"
+            raise InvalidArgumentError(message) from error
+
+    return called
 
 
 # -- iterators of iterators ----------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -79,17 +80,27 @@ def serialize_many_sparse(sp_input: SparseLike, name: str | None = None, out_typ
     return add_op(SERIALIZE_MANY_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name, out_type=kind)
 
 
-def _serialize_many_sparse_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: Array) -> Array:
+def rows_of(indices: Array, values: Array, dense_shape: Array) -> list[tuple[Array, Array, Array]]:
+    """The rows of a sparse tensor: positions, values and shape of each.
+
+    Raises:
+        InvalidArgumentError: The rank is below 2, or positions are not in order.
+    """
     if len(dense_shape) < 2:
         raise InvalidArgumentError(f"the sparse tensor has rank {len(dense_shape)}, expected at least 2")
     rows = int(dense_shape[0])
     if np.any(np.diff(indices[:, 0]) < 0):
         raise InvalidArgumentError("the positions of the sparse tensor are not in order: use tf.sparse_reorder")
     bounds = np.searchsorted(indices[:, 0], np.arange(rows + 1))
-    serialized = np.empty((rows, 3), object)
-    for row in range(rows):
-        part = slice(bounds[row], bounds[row + 1])
-        serialized[row] = _strings(indices[part, 1:], values[part], dense_shape[1:])
+    parts = [slice(bounds[row], bounds[row + 1]) for row in range(rows)]
+    return [(indices[part, 1:], values[part], dense_shape[1:]) for part in parts]
+
+
+def _serialize_many_sparse_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: Array) -> Array:
+    rows = rows_of(indices, values, dense_shape)
+    serialized = np.empty((len(rows), 3), object)
+    for row, arrays in enumerate(rows):
+        serialized[row] = _strings(*arrays)
     return serialized
 
 
@@ -161,8 +172,24 @@ def _deserialize_sparse_kernel(ctx: KernelContext, serialized: Array) -> list[Ar
         rows = [[held_array(TensorProto.FromString(item)) for item in row] for row in serialized.reshape(-1, 3)]
     except DataLossError as error:
         raise InvalidArgumentError(f"a string is not a serialised tensor: {error.message}") from error
-    rank = _common_rank([len(dense_shape) for _, _, dense_shape in rows], ctx.attr("rank"), len(outer))
-    dtype = ctx.output_dtype(1)
+    return joined_rows(rows, outer, ctx.attr("rank"), ctx.output_dtype(1))
+
+
+def joined_rows(
+    rows: Sequence[Sequence[Array]], outer: tuple[int, ...], whole: int | None, dtype: np.dtype[Any]
+) -> list[Array]:
+    """Positions, values and shape of a sparse tensor out of those of its parts.
+
+    Args:
+        rows: Positions, values and shape of each part.
+        outer: The first sizes of the result: as many parts in row-major order.
+        whole: Rank of the result, where it is known.
+        dtype: Dtype of the values.
+
+    Raises:
+        InvalidArgumentError: Ranks or dtypes differ.
+    """
+    rank = _common_rank([len(dense_shape) for _, _, dense_shape in rows], whole, len(outer))
     wrong = next((values.dtype for _, values, _ in rows if values.dtype != dtype), None)
     if wrong is not None:
         raise InvalidArgumentError(f"the values of a sparse tensor are {wrong}, expected {dtype}")

@@ -67,6 +67,30 @@ def test_a_dataset_begins_where_its_iterator_is_made():
             session.run("double:0")
 
 
+def test_batches_of_results_of_a_function():
+    graph = pipeline("MapAndBatchDataset")
+    double = graph.library.function.add()
+    double.signature.name = "double_it"
+    double.signature.input_arg.add(name="x", type=FLOAT)
+    double.signature.output_arg.add(name="y", type=FLOAT)
+    total = double.node_def.add(name="total", op="AddV2", input=["x", "x"])
+    total.attr["T"].type = FLOAT
+    double.ret["y"] = "total:z:0"
+    constant(graph, "calls", 1, INT64)
+    constant(graph, "drop", False, int(tf.bool))
+    middle = next(node for node in graph.node if node.name == "middle")
+    middle.input.extend(["calls", "drop"])
+    middle.attr["f"].func.name = "double_it"
+    middle.attr["Targuments"].list.SetInParent()
+    for node in graph.node:
+        if node.name in ("middle", "iterator", "IteratorGetNext"):
+            node.attr["output_shapes"].list.shape[0].unknown_rank = True
+    tf.import_graph_def(graph, name="")
+    with tf.Session() as session:
+        session.run("MakeIterator")
+        assert session.run("double:0").tolist() == [4, 8]
+
+
 def test_an_iterator_of_one_pass_needs_no_initializer():
     tf.import_graph_def(pipeline(one_shot=True), name="")
     with tf.Session() as session:

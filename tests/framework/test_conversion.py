@@ -218,6 +218,17 @@ def test_tensors_pass_and_their_dtype_is_checked():
         tf.convert_to_tensor(x, tf.int32)
 
 
+def test_each_tensor_of_a_list_is_cast_to_the_dtype_asked_for():
+    single, whole = tf.constant([0.5, 1.5]), tf.constant([2, 3])
+    packed = tf.convert_to_tensor([single, whole, [4.25, 5]], tf.float64)
+    assert packed.dtype is tf.float64 and value_of(packed).tolist() == [[0.5, 1.5], [2, 3], [4.25, 5]]
+    assert value_of(tf.convert_to_tensor([whole, single], tf.float32)).tolist() == [[2, 3], [0.5, 1.5]]
+    assert value_of(tf.convert_to_tensor([tf.constant(2), 2.5], tf.float32)).tolist() == [2, 2.5]
+    for wanted in (None, tf.float32):  # the dtype of the first: nothing is cast
+        with pytest.raises(TypeError, match="cannot be packed"):
+            tf.convert_to_tensor([single, whole], wanted)
+
+
 def test_lists_with_tensors_are_packed():
     x = tf.placeholder(tf.float32, [])
     packed = tf.convert_to_tensor([[x, 2.0], [3, x]])

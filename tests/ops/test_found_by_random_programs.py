@@ -186,8 +186,15 @@ def test_gamma_and_gain_that_are_tensors_have_the_dtype_of_the_image():
 
 
 def test_the_range_of_a_histogram_is_two_numbers():
-    with pytest.raises(ValueError, match=r"shape \(3,\), expected \[2\]"):
+    with pytest.raises(ValueError, match=r"Dimension must be 2 but is 3: .* shape \(3,\), expected \[2\]"):
         tf.histogram_fixed_width([1.0, 2.0], [0.0, 1.0, 2.0], 2)
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):
+        tf.histogram_fixed_width([1.0, 2.0], 1.0, 2)
+    with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+        tf.histogram_fixed_width([1.0, 2.0], [0.0, 1.0], [2])
+    with pytest.raises(ValueError, match="Requires nbins > 0"):
+        tf.histogram_fixed_width([1.0, 2.0], [0.0, 1.0], -2)
+    assert tf.histogram_fixed_width_bins([1.0], [0.0, 1.0], 2, dtype=tf.int64).dtype is tf.int32
 
 
 def test_rows_beside_a_nan_get_no_gradient_of_it():

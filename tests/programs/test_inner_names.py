@@ -165,6 +165,7 @@ def test_ranks_and_sizes_are_known_inside():
     [
         (inplace_rows.alias_inplace_update, 1, [7, 8], [[0, 1], [7, 8], [4, 5]]),
         (inplace_rows.inplace_add, [2, 0], [[1, 1], [2, 2]], [[2, 3], [2, 3], [5, 6]]),
+        (inplace_rows.inplace_update, [-3, -1], [[7, 8], [9, 9]], [[7, 8], [2, 3], [9, 9]]),
         (inplace_rows.alias_inplace_sub, None, [[0, 1], [1, 1], [4, 0]], [[0, 0], [1, 2], [0, 5]]),
     ],
 )
@@ -176,9 +177,17 @@ def test_rows_changed_in_place(function, rows, values, expected):
         assert session.run(inplace_rows.empty_like(x) + inplace_rows.empty([3, 2], tf.int32)).tolist() == [[0, 0]] * 3
 
 
-def test_rows_are_counted_by_a_vector():
-    with pytest.raises(ValueError, match="i must be a vector"):
-        inplace_rows.inplace_update([[1.0]], [[0]], [[10.0]])
+@pytest.mark.parametrize(
+    ("rows", "values", "message"),
+    [
+        ([[0]], [[10.0]], "i must be a vector"),
+        ([0], [10.0], "x and v shape doesn't match"),
+        ([0, 1], [[10.0]], "i and x shape doesn't match"),
+    ],
+)
+def test_rows_and_values_fit(rows, values, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        inplace_rows.inplace_update([[1.0]], rows, values)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pydoc
 import subprocess
 import sys
 from types import ModuleType
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -742,3 +743,41 @@ def test_methods_tell_their_arguments(tf):
     with tf.Graph().as_default():
         layer = tf.keras.layers.Conv2D(3, 2, name="told")
         assert layer(tf.ones([1, 4, 4, 1])).shape == [1, 3, 3, 3] and layer.get_config()["filters"] == 3
+
+
+def test_names_replaced_in_tensorflows_own_modules_are_replaced_in_tfrays(tf, tmp_path, monkeypatch):
+    from tensorflow.python.platform import tf_logging
+    from tensorflow.python.training import checkpoint_management
+
+    from tfray.library.platform import logging
+    from tfray.training.checkpoints import retention
+
+    own = retention.time
+    with mock.patch.object(checkpoint_management, "time") as clock, mock.patch.object(tf_logging, "warning") as warning:
+        clock.time.return_value = 50.0
+        assert retention.time is clock and logging.warning is warning
+    assert retention.time is own is checkpoint_management.time and logging.warning is tf_logging.warning is not warning
+    monkeypatch.setattr(tf.nn, "relu", abs)
+    assert tf.nn.relu is abs is not tfray.nn.relu, "a public name is the program's own"
+    tf_logging.something_else = 1
+    assert not hasattr(logging, "something_else")
+
+
+def test_the_parts_of_stratified_samples_have_their_names(tf):
+    from tensorflow.contrib.training.python.training import sampling_ops
+
+    labels = tf.constant([0, 2, 2])
+    with tf.Session() as session:
+        found = sampling_ops._estimate_data_distribution(labels, 3, 1)
+        _, same, [checked] = sampling_ops._verify_input([tf.zeros([3, 2])], labels, [found])
+        accept = sampling_ops._calculate_acceptance_probabilities(tf.constant([0.5, 0.5, 0.0]), [0.2, 0.8, 0.0])
+        session.run(tf.global_variables_initializer())
+        assert session.run([checked, same])[0].tolist() == pytest.approx([2 / 6, 1 / 6, 3 / 6])
+        assert session.run(accept).tolist() == [0.25, 1, 0]
+        _, _, [wrong] = sampling_ops._verify_input([], labels, [tf.constant([0.5, 0.5, 0.5])])
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(wrong)
+    with pytest.raises(ValueError, match="nonzero"):
+        sampling_ops._estimate_data_distribution(labels, 3, 0)
+    with pytest.raises(ValueError, match="same length"):
+        sampling_ops._verify_input([], labels, [tf.zeros([2]), tf.zeros([3])])

@@ -170,6 +170,7 @@ class Datasets(dataset_tests.DatasetTestBase):
         self.assertDatasetProduces(numbers.map(lambda x: {"a": x, "b": (x, x + 1)}).take(1), [{"a": 0, "b": (0, 1)}])
         sparse = tf.SparseTensorValue([[0]], [5], [2])
         self.assertDatasetProduces(tf.data.Dataset.from_tensors(tf.SparseTensor(*sparse)), [sparse])
+        self.assertSparseValuesEqual(self.evaluate(tf.SparseTensor(*sparse)), sparse)
         shift = tf.Variable(2, dtype=tf.int64)
         self.evaluate(shift.initializer)
         self.assertDatasetProduces(numbers.map(lambda x: x + shift), [2, 3, 4], requires_initialization=True)
@@ -213,7 +214,41 @@ class Loops(parallel_for_tests.PForTestCase):
             self.run_and_assert_equal({"a": x, "b": x}, {"a": x, "b": x + 1})
 
 
-@pytest.mark.parametrize("case", [Datasets, Loops])
+@graph_mode_tests.run_all_in_graph_and_eager_modes
+class Sessions(tf.test.TestCase):
+    """Each test runs in a session: what looks for one, such as a `CheckpointManager`, finds it."""
+
+    __test__ = False  # the test below runs it
+
+    def setUp(self):
+        super().setUp()
+        self.made_before = tf.constant(3)
+
+    def test_in_a_session(self):
+        self.assertIs(self.made_before.graph, tf.get_default_graph())
+        self.assertEqual(self.made_before.eval(), 3)
+        manager = tf.train.CheckpointManager(tf.train.Checkpoint(), self.get_temp_dir(), 1)
+        self.assertTrue(tf.train.checkpoint_exists(manager.save()))
+        with self.cached_session() as session:
+            self.assertIs(session, tf.get_default_session())
+
+
+class OneSession(tf.test.TestCase):
+    """As `Sessions`, but one test."""
+
+    __test__ = False  # the test below runs it
+
+    @graph_mode_tests.run_in_graph_and_eager_modes(config=tf.ConfigProto())
+    def test_in_a_session(self):
+        self.assertIsNotNone(tf.get_default_session())
+
+    def test_in_none(self):
+        self.assertIsNone(tf.get_default_session())
+        with self.assertRaisesRegex(ValueError, "only supports test methods"):
+            graph_mode_tests.run_in_graph_and_eager_modes(OneSession)
+
+
+@pytest.mark.parametrize("case", [Datasets, Loops, Sessions, OneSession])
 def test_shared_cases(case):
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)

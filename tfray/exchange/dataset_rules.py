@@ -94,6 +94,12 @@ def _mapped(node: Node) -> Sequence[Imported]:
     return _with_function(node, "MapDataset", "f", [calls])
 
 
+@rule("MapAndBatchDataset", "ExperimentalMapAndBatchDataset")
+def _mapped_batches(node: Node) -> Sequence[Imported]:
+    numbers = [node.arg(name)[0] for name in ("batch_size", "num_parallel_calls", "drop_remainder")]
+    return _with_function(node, "MapAndBatchDataset", "f", numbers)
+
+
 @rule("FilterDataset")
 def _filtered(node: Node) -> Sequence[Imported]:
     return _with_function(node, "FilterDataset", "predicate", [])

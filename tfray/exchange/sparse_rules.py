@@ -23,7 +23,7 @@ from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.math.scan_ops import cumprod, cumsum
 from tfray.ops.math.segment_ops import unsorted_segment_sum
 from tfray.ops.math.sorting_ops import searchsorted
-from tfray.ops.sparse import sparse_cross_ops, sparse_layout_ops, sparse_math_ops, sparse_transport_ops
+from tfray.ops.sparse import sparse_cross_ops, sparse_layout_ops, sparse_map_ops, sparse_math_ops, sparse_transport_ops
 from tfray.ops.sparse.set_ops import set_operation
 
 
@@ -154,6 +154,18 @@ def _deserialize(node: Node) -> Sequence[Imported]:
 def _write_deserialize(body: Body, op: Operation) -> None:
     attrs = {"dtype": op.outputs[1].dtype, "Tserialized": op.inputs[0].dtype}
     body.made(op, op.type, [body.text(op.inputs[0])], **attrs)
+
+
+@rule("TakeManySparseFromTensorsMap")
+def _take_kept(node: Node) -> Sequence[Imported]:
+    attrs = {key: node.attrs[key] for key in ("container", "shared_name", "dtype")}
+    return list(node.make(sparse_map_ops.TAKE_MANY_SPARSE.name, node.inputs[:1], rank=None, **attrs).outputs)
+
+
+@export("TakeManySparseFromTensorsMap")
+def _write_take_kept(body: Body, op: Operation) -> None:
+    attrs = {key: op.attrs[key] for key in ("container", "shared_name")}
+    body.made(op, op.type, [body.text(op.inputs[0])], dtype=op.outputs[1].dtype, **attrs)
 
 
 # -- elements ------------------------------------------------------------------------------------------

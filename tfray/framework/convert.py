@@ -134,11 +134,23 @@ def contains_tensor(value: Any) -> bool:
     return isinstance(value, Tensor) or any(isinstance(value, base_type) for _, base_type, _ in _CONVERSIONS)
 
 
+def _cast_leaves(value: Any, dtype: DType) -> Any:
+    """A nested list whose tensors have this dtype; what else is in it stays."""
+    if not contains_tensor(value):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_cast_leaves(each, dtype) for each in value]
+    tensor = convert_to_tensor(value)
+    if tensor.dtype is dtype:
+        return tensor
+    return get_default_graph().add_operation("Cast", [tensor], {"DstT": dtype}, "Cast").outputs[0]
+
+
 def _pack(values: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:
     own = _dtype_of(values)
-    if dtype not in (None, own) and own is not None:  # TensorFlow casts what is in a list, and no tensor by itself
-        packed = _pack(values, own, None)
-        return get_default_graph().add_operation("Cast", [packed], {"DstT": dtype}, name or "Cast").outputs[0]
+    if dtype is not None and dtype is not own and own is not None:
+        # TensorFlow casts what is in a list, and no tensor by itself.
+        values = [_cast_leaves(value, dtype) for value in values]
     dtype = dtype or own
     elements = [convert_to_tensor(value, None if _dtype_of(value) else dtype) for value in values]
     other = next((element for element in elements if dtype is not None and element.dtype is not dtype), None)

@@ -64,8 +64,32 @@ def run_in_graph_and_eager_modes(
     reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """Run a test in a graph of its own: there is no other mode."""
-    return _in_graph if func is None else _in_graph(func)
+    """Run a test in its own session: there is no other mode than that of graphs.
+
+    Args:
+        func: The test. A decorator is returned when it is None.
+        config: Options of the session.
+        use_gpu: Whether its operations may be placed on a GPU.
+        reset_test: Accepted for TensorFlow's sake: the test runs once.
+        assert_no_eager_garbage: Likewise.
+
+    Returns:
+        The test, or a decorator of tests.
+
+    Raises:
+        ValueError: `func` is a class: see `run_all_in_graph_and_eager_modes`.
+    """
+    if func is None:
+        return functools.partial(run_in_graph_and_eager_modes, config=config, use_gpu=use_gpu)
+    if isinstance(func, type):
+        raise ValueError("run_in_graph_and_eager_modes only supports test methods; for a class there is run_all_in_...")
+
+    @functools.wraps(func)
+    def test(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.test_session(use_gpu=use_gpu, config=config):
+            return func(self, *args, **kwargs)
+
+    return test
 
 
 deprecated_graph_mode_only = run_deprecated_v1
@@ -77,7 +101,6 @@ def _unchanged(cls: Any) -> Any:
     return cls
 
 
-run_all_in_graph_and_eager_modes = _unchanged
 run_all_in_deprecated_graph_mode_only = _unchanged
 with_control_flow_v2 = _unchanged
 enable_control_flow_v2 = _unchanged
@@ -129,6 +152,11 @@ def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: An
         return cls
 
     return decorated
+
+
+def run_all_in_graph_and_eager_modes(cls: type) -> type:
+    """Run each test of a class in its own session. Returns the class."""
+    return for_all_test_methods(run_in_graph_and_eager_modes)(cls)
 
 
 def skip_if(condition: Any) -> Callable[[Any], Any]:

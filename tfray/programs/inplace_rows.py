@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import int64
 from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops, tensor_scatter_ops
+from tfray.ops.math import math_ops
 
 __all__ = [
     "alias_inplace_add",
@@ -31,20 +33,28 @@ def _changed(scatter: Callable[..., Tensor], what: str) -> Callable[[Any, Any, A
             return scatter(x, array_ops.range(array_ops.shape(x)[0])[:, None], v)
         i = array_ops.cast(convert_to_tensor(i), int64)
         if i.shape.rank not in (None, 0, 1):
-            raise ValueError(f"i must be a vector, an integer or None, and has shape {i.shape}")
+            raise InvalidArgumentError(f"i must be a vector, an integer or None, and has shape {i.shape}")
         if i.shape.rank == 0:
             i, v = i[None], v[None]
+        if None not in (x.shape.rank, v.shape.rank) and x.shape.rank != v.shape.rank:
+            raise InvalidArgumentError(f"x and v shape doesn't match (ranks differ): {x.shape} vs. {v.shape}")
+        if v.shape.rank and not i.shape.is_compatible_with(v.shape[:1]):
+            raise InvalidArgumentError(f"i and x shape doesn't match at index 0: {i.shape} vs. {v.shape[:1]}")
+        i = math_ops.floormod(i, array_ops.shape(x, out_type=int64)[0])
         return scatter(x, i[:, None], v)
 
     change.__doc__ = f"""`x` with {what} `v`.
 
     Args:
         x: Shape ``[n, ...]``, any dtype of numbers.
-        i: Which rows: an integer, or several of shape ``[k]``; all rows when None.
+        i: Which rows: an integer, or several of shape ``[k]``; all rows when None. Negative ones count from the end.
         v: Shape ``[...]`` for one row, otherwise ``[k, ...]``.
 
     Returns:
         Shape and dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: Shapes do not fit.
     """
     return change
 

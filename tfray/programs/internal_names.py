@@ -203,6 +203,10 @@ def is_in_no_context(*args: Any) -> bool:
     return False
 
 
+ENABLE_CONTROL_FLOW_V2 = False
+"""Whether branches and loops are to be functions. Programs set it; those of tfray are nested graphs in any case."""
+
+
 class ShardContext(NamedTuple):
     """Over how many shards of a TPU a model runs: there are none."""
 

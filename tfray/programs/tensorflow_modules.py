@@ -102,7 +102,7 @@ class TensorFlowModule(ModuleType):
             f"{ROOT}.{path}".rstrip("."), base.__doc__ if base else f"Names that TensorFlow has in {path}."
         )
         self.__dict__.update(__path__=[], __all__=self._names(base, entries, package, path))
-        self.__dict__.update(_path=path, _package=package, _entries=entries, _base=base)
+        self.__dict__.update(_path=path, _package=package, _entries=entries, _base=base, _replaced={})
 
     @staticmethod
     def _names(base: ModuleType | None, entries: Mapping[str, str], package: TensorFlow, path: str) -> list[str]:
@@ -120,6 +120,30 @@ class TensorFlowModule(ModuleType):
         _tell_signatures(value)
         self.__dict__[name] = value
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a name. In one of TensorFlow's own modules it is replaced where tfray's code looks for it, too."""
+        if (owner := self._owner(name)) is not None and not isinstance(value, TensorFlowModule):
+            self._replaced.setdefault(name, getattr(*owner))
+            setattr(*owner, value)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Take back what was set, as `unittest.mock.patch` does."""
+        if name in self._replaced and (owner := self._owner(name)) is not None:
+            setattr(*owner, self._replaced.pop(name))
+        super().__delattr__(name)
+
+    def _owner(self, name: str) -> tuple[ModuleType, str] | None:
+        """The module of tfray, and the name there, that a name of one of TensorFlow's own modules is."""
+        if "python" not in self._path.split(".") or name.startswith("__"):
+            return None
+        target = self._entries.get(name, "")
+        if target.startswith("@"):
+            module, _, last = target[1:].rpartition(".")
+            return importlib.import_module(module), last
+        base = self._base
+        return (base, name) if not target and base is not None and name in vars(base) else None
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Other processes know tfray by its own name."""

@@ -446,6 +446,42 @@ def test_a_record_that_is_no_row_takes_its_line_only(tmp_path):
         list(required)
 
 
+def test_no_function_ends_batches_of_its_results():
+    def up_to_two(number):
+        if number > 2:
+            raise StopIteration
+        return number
+
+    def called(number):
+        return tf.py_func(up_to_two, [number], tf.int64)
+
+    numbers = Dataset.range(6)
+    assert elements(numbers.map(called).batch(2)) == [[0, 1], [2]]
+    for calls in (None, 2):
+        batches = numbers.apply(experimental.map_and_batch(called, 2, num_parallel_calls=calls))
+        assert elements(batches) == [[0, 1], "InvalidArgumentError", "InvalidArgumentError"]
+        assert elements(batches.apply(experimental.ignore_errors())) == [[0, 1]]
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="produced OutOfRangeError"):
+        session.run(batches.skip(1).make_one_shot_iterator().get_next())
+
+
+def test_mapped_batches_have_the_shapes_of_their_results():
+    numbers = Dataset.range(5)
+    for drop, size, expected in ((False, None, [[0, 1], [2, 3], [4]]), (True, 2, [[0, 1], [2, 3]])):
+        batches = numbers.apply(experimental.map_and_batch(lambda x: (x, tf.stack([x, x])), 2, drop_remainder=drop))
+        assert [shape.as_list() for shape in batches.output_shapes] == [[size], [size, 2]]
+        assert [first for first, _ in elements(batches)] == expected
+        assert run(experimental.cardinality(batches)) == len(expected)
+    growing = numbers.apply(experimental.map_and_batch(lambda x: tf.range(x), 2))
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="number of elements does not"):
+        session.run(growing.make_one_shot_iterator().get_next())
+    sparse = numbers.apply(experimental.map_and_batch(lambda x: tf.SparseTensor([[0]], [x], [1]), 5))
+    with tf.Session() as session:
+        assert session.run(sparse.make_one_shot_iterator().get_next()).values.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="batch_size is -1"):
+        numbers.apply(experimental.map_and_batch(tf.square, -1, drop_remainder=True))
+
+
 # -- what is refused ---------------------------------------------------------------------------------------
 
 

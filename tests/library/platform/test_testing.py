@@ -258,6 +258,13 @@ def test_gradients_of_functions_are_checked():
         testing.compute_gradient_of(tf.sin, [1.0])
 
 
+def test_the_folder_of_a_test_stays_until_the_process_ends():
+    folders = []
+    run(lambda case: folders.append(case.get_temp_dir()))
+    assert os.path.isdir(folders[0]), "a test may leave it the working directory"
+    assert os.path.dirname(folders[0]) == tf.test.get_temp_dir()
+
+
 def test_the_surroundings():
     assert os.path.isdir(tf.test.get_temp_dir()) and tf.test.get_temp_dir() == tf.test.get_temp_dir()
     assert tf.test.is_gpu_available() == bool(tf.test.gpu_device_name()) == tf.test.is_built_with_cuda()

@@ -29,7 +29,7 @@ def source(bad=3, count=6):
 
 
 def plain(bad=3, count=6):
-    """The same, by a filter behind the map: TensorFlow fuses a map and a batch, and drops the rest of a batch."""
+    """The same, by a filter behind the map: TensorFlow fuses a map and a batch, which drops the rest of a batch."""
     return source(bad, count).filter(lambda x: x > 0)
 
 
@@ -148,6 +148,22 @@ PIPELINES = {
     "batch, remainder dropped": (lambda: plain(4).batch(2, drop_remainder=True), [[1, 2], ERROR, [5, 6]]),
     "batch of a generator": (lambda: generated(Numbers).batch(2), [[1, 2], ERROR, [4, 5], [6]]),
     "batch of other shapes": (lambda: vectors().batch(2), [[[1], [2]], ERROR, [[5], [6]]]),
+    "map_and_batch": (
+        lambda: applied(Dataset.range(1, 7), experimental.map_and_batch(sound, 2)),
+        [[1, 2], ERROR, [5, 6]],
+    ),
+    "map_and_batch, in threads": (
+        lambda: applied(Dataset.range(1, 8), experimental.map_and_batch(sound, 2, num_parallel_calls=2)),
+        [[1, 2], ERROR, [5, 6], [7]],
+    ),
+    "map_and_batch, errors below": (
+        lambda: applied(plain(), experimental.map_and_batch(lambda x: x, 4)),
+        [ERROR, [5, 6]],
+    ),
+    "map_and_batch, error at the end": (
+        lambda: applied(Dataset.range(1, 4), experimental.map_and_batch(sound, 2)),
+        [[1, 2], ERROR],
+    ),
     "padded_batch": (
         lambda: plain().map(lambda x: tf.fill([1], x)).padded_batch(2, [None]),
         [[[1], [2]], ERROR, [[4], [5]], [[6]]],
@@ -291,11 +307,6 @@ DIFFERENT = {
     # TensorFlow calls the function again at every element, and so gives the error for ever.
     "generator that cannot be called": (lambda: generated(lambda: 1 / 0), [ERROR]),
     "generator that is none, ignored": (lambda: applied(generated(lambda: 5), experimental.ignore_errors()), []),
-    # TensorFlow fuses the two, and drops the rest of the batch.
-    "map and batch": (
-        lambda: applied(Dataset.range(1, 7), experimental.map_and_batch(sound, 2)),
-        [[1, 2], ERROR, [4, 5], [6]],
-    ),
     # TensorFlow fills other places first after an error when there are threads; here the order is always the same.
     "interleave, parallel": (
         lambda: source().interleave(twice, 2, num_parallel_calls=2),

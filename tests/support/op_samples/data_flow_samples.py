@@ -93,6 +93,11 @@ TESTED_ELSEWHERE |= dict.fromkeys(
 )
 
 TESTED_ELSEWHERE |= dict.fromkeys(
+    ["AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap"],
+    "operations of kept sparse tensors: test_sparse_maps.py",
+)
+
+TESTED_ELSEWHERE |= dict.fromkeys(
     ["StatsAggregatorHandle", "StatsAggregatorSummary"], "statistics of datasets: test_data_experimental.py"
 )
 

@@ -9,6 +9,7 @@ import pytest
 
 import tfray as tf
 from tfray.formats.meta_graph_proto import TrackableObjectGraph
+from tfray.training.checkpoints import retention
 
 VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
 DESCRIPTION = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -275,6 +276,70 @@ def test_a_manager_keeps_the_newest_and_goes_on_with_those_of_another(session, t
     assert not any(map(tf.train.checkpoint_exists, saved))
     with pytest.raises(ValueError, match="positive integer or None"):
         tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=0)
+
+
+class Clock:
+    """Replaces the module `time` where managers ask for it."""
+
+    def __init__(self, now):
+        self.now = now
+
+    def time(self):
+        return self.now
+
+
+def test_hours_of_a_manager_begin_with_the_checkpoint_kept_last(session, tmp_path, monkeypatch):
+    clock = Clock(3.0)
+    monkeypatch.setattr(retention, "time", clock)
+    checkpoint = tf.train.Checkpoint()
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, 1, keep_checkpoint_every_n_hours=1)
+    saved = []
+    for clock.now in (10_000, 13_599, 13_600, 17_199, 17_200):  # 10,000 is kept for good, and 13,600: an hour later
+        saved.append(manager.save(session=session))
+    assert [tf.train.checkpoint_exists(path) for path in saved] == [True, False, True, False, True]
+    state = tf.train.get_checkpoint_state(tmp_path)
+    assert state.last_preserved_timestamp == 13_600 and state.all_model_checkpoint_timestamps == [17_200]
+    again = tf.train.CheckpointManager(checkpoint, tmp_path, 1, keep_checkpoint_every_n_hours=1)
+    saved.append(again.save(session=session))
+    assert tf.train.checkpoint_exists(saved[4]), "it is an hour newer than the one kept last"
+
+
+def test_a_clock_set_back_deletes_nothing(session, tmp_path, monkeypatch, caplog):
+    clock = Clock(10_000.0)
+    monkeypatch.setattr(retention, "time", clock)
+    checkpoint = tf.train.Checkpoint()
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, 1)
+    first = manager.save(session=session)
+    clock.now = 5_000.0
+    with caplog.at_level("WARNING"):
+        manager = tf.train.CheckpointManager(checkpoint, tmp_path, 1)
+    assert "behind the last preserved checkpoint timestamp" in caplog.text
+    assert manager.checkpoints == [] and manager.latest_checkpoint == first
+    clock.now = 5_010.0
+    second = manager.save(session=session)
+    assert manager.checkpoints == [second] and tf.train.checkpoint_exists(first)
+
+
+def test_a_manager_deletes_no_checkpoint_that_none_has_saved(session, tmp_path):
+    checkpoint = tf.train.Checkpoint()
+    other = checkpoint.save(tmp_path / "other", session)
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, 1)
+    assert manager.latest_checkpoint == other and manager.checkpoints == []
+    saved = [manager.save(session=session) for _ in range(2)]
+    assert manager.checkpoints == saved[1:] and tf.train.checkpoint_exists(other)
+
+
+def test_saves_with_numbers_of_their_own_are_counted_too(session, tmp_path):
+    checkpoint = tf.train.Checkpoint()
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, 2)
+    names = [os.path.basename(manager.save(number, session)) for number in (7, None)]
+    assert names == ["ckpt-7", "ckpt-2"] and session.run(checkpoint.save_counter) == 2
+
+
+def test_the_newest_checkpoint_is_added_to_the_list_that_was_given():
+    paths = ["model-2"]
+    state = tf.train.generate_checkpoint_state_proto("/folder", "/folder/model-0", paths)
+    assert paths == state.all_model_checkpoint_paths == ["model-2", "/folder/model-0"]
 
 
 # -- warm start ----------------------------------------------------------------------------------------

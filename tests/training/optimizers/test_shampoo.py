@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tfray.errors import ArgumentError
+from tfray.training.optimizers.matrix_roots import matrix_inverse_pth_root, matrix_square_root
 
 SHAPES = [(3,), (3, 2), (2, 3, 2), (4, 1)]
 
@@ -79,3 +80,17 @@ def test_steps(shape, rows, settings, expected):
 def test_settings_that_do_not_go_together(rows, settings, message):
     with pytest.raises((ValueError, ArgumentError), match=message):
         trained((3, 2), rows, **settings)
+
+
+def test_roots_of_matrices_by_iteration():
+    random = np.random.default_rng(0).normal(size=(6, 6))
+    matrix = random @ random.T + np.eye(6)
+    values, vectors = np.linalg.eigh(matrix)
+    with tf.Session() as session:
+        root = session.run(matrix_square_root(matrix, 6, ridge_epsilon=0.0))
+        np.testing.assert_allclose(root @ root, matrix, rtol=1e-5)
+        power = session.run(matrix_inverse_pth_root(matrix, 6, -0.25))
+        np.testing.assert_allclose(power, vectors * values**-0.25 @ vectors.T, rtol=1e-4, atol=1e-6)
+        assert session.run(matrix_inverse_pth_root([[16.0]], 1, -0.25))[0, 0] == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="-1 / p for a whole p"):
+        matrix_inverse_pth_root(matrix, 6, -0.3)

@@ -17,6 +17,7 @@ from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import as_shape
 from tfray.framework.type_aliases import Structure as Nested
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.input.dataset_functions import TracedFunction
 from tfray.library.input.dataset_optional import (
     DatasetStructure,
     Optional,
@@ -38,7 +39,7 @@ from tfray.library.input.dataset_options import (
     StatsOptions,
     ThreadingOptions,
 )
-from tfray.library.input.dataset_structure import carriers_in_attrs, unwrapped
+from tfray.library.input.dataset_structure import batches_of, carriers_in_attrs, count_of, unwrapped
 from tfray.library.input.dataset_tables import (
     CsvDataset,
     SqlDataset,
@@ -91,10 +92,36 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
 ) -> Transformation:
-    """`Dataset.map`, then `Dataset.batch`, for `Dataset.apply`. Raises `ValueError` for two parallel counts."""
+    """For `Dataset.apply`: apply a function to each element, and stack `batch_size` results along a new first axis.
+
+    As `Dataset.map` and `Dataset.batch`, but a batch is always made of `batch_size` elements: an error takes the place
+    of the whole batch, and the next one begins behind it. A function that raises `OutOfRangeError`, such as that of a
+    `tf.py_func` by `StopIteration`, does not end the dataset; it is an error as well.
+
+    Args:
+        map_func: See `Dataset.map`.
+        batch_size: int64 scalar.
+        num_parallel_batches: Accepted for TensorFlow's sake.
+        drop_remainder: Leave out a last batch that is not full.
+        num_parallel_calls: Elements to compute at once; see `Dataset.map`.
+
+    Returns:
+        A function from a dataset to that of batches.
+
+    Raises:
+        ValueError: There are two parallel counts.
+    """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError("The `num_parallel_calls` and `num_parallel_batches` arguments are mutually exclusive.")
-    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+
+    def transformed(dataset: Dataset) -> Dataset:
+        traced = TracedFunction(map_func, dataset, "tf.data.experimental.map_and_batch()")
+        size, drop, shapes = batches_of(traced.shapes, batch_size, drop_remainder)
+        calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
+        variant = traced.add(dataset_ops.MAP_AND_BATCH, dataset, [size, calls, drop])
+        return Dataset(variant, traced.kinds, shapes, [dataset])
+
+    return transformed
 
 
 def shuffle_and_repeat(

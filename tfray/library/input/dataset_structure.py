@@ -20,7 +20,7 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape, as_shape
-from tfray.framework.type_aliases import Structure
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.control.type_specs import SparseTensorSpec, TensorArraySpec, TensorSpec, TypeSpec
@@ -305,6 +305,24 @@ def flag_of(value: Any, what: str) -> Tensor:
         raise ArgumentError(f"{what} is {value!r}, expected a bool")
     tensor.shape.assert_has_rank(0)
     return tensor
+
+
+def batches_of(shapes: Structure, batch_size: TensorLike, drop_remainder: TensorLike) -> tuple[Tensor, Tensor, Any]:
+    """The number of elements of a batch, whether only full ones count, and the static shapes of batches.
+
+    Args:
+        shapes: Static shapes of an element's components.
+        batch_size: int64 scalar.
+        drop_remainder: bool scalar.
+
+    Raises:
+        ValueError: `batch_size` is below 0, and no batch may be smaller.
+    """
+    size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
+    count = static_size(size) if static_size(drop) else None
+    if count is not None and count < 0:
+        raise ValueError(f"batch: batch_size is {count}, expected at least 1")
+    return size, drop, nest.map_structure(lambda shape: stacked_shape(count, shape), shapes)
 
 
 def have_same_kinds(first: Structure, second: Structure) -> bool:

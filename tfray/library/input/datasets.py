@@ -22,11 +22,11 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.op_def import OpDef
 from tfray.framework.random_seed import get_seed
-from tfray.framework.region import Region
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward
 from tfray.framework.type_aliases import Sizes, Structure, TensorLike
+from tfray.library.input.dataset_functions import TracedFunction
 from tfray.library.input.dataset_iterators import Iterator
 from tfray.library.input.dataset_options import Options, watched
 from tfray.library.input.dataset_structure import (
@@ -34,6 +34,7 @@ from tfray.library.input.dataset_structure import (
     SparseKind,
     VariantKind,
     as_element,
+    batches_of,
     carrier_of,
     carriers_of,
     check_same_kinds,
@@ -54,7 +55,6 @@ from tfray.library.input.dataset_structure import (
     types_of,
     unwrapped,
 )
-from tfray.library.input.function_effects import with_effects
 from tfray.ops.control.type_specs import ShapedTypeSpec
 from tfray.ops.dataflow import dataset_ops, iterator_ops
 from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
@@ -255,7 +255,7 @@ class Dataset:
                 or a nested structure.
             num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for as many as kernels may use.
         """
-        traced = _Traced(map_func, self, "Dataset.map()")
+        traced = TracedFunction(map_func, self, "Dataset.map()")
         calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
         variant = traced.add(dataset_ops.MAP, self, [calls])
         return Dataset(variant, traced.kinds, traced.shapes, [self])
@@ -275,7 +275,7 @@ class Dataset:
         return self._where(dataset_ops.FILTER, predicate, "filter")
 
     def _where(self, definition: OpDef, predicate: Callable[..., Any], what: str) -> Dataset:
-        got = _Traced(predicate, self)
+        got = TracedFunction(predicate, self)
         if got.kinds is not dtypes.bool_ or got.shapes.rank not in (None, 0):
             raise ValueError(f"{what}: `predicate` must return a scalar boolean tensor, not {got.kinds!r} {got.shapes}")
         return Dataset(got.add(definition, self), self._kinds, self.output_shapes, [self])
@@ -299,7 +299,7 @@ class Dataset:
             block_length: Elements to take of each before the next has its turn.
             num_parallel_calls: Accepted for TensorFlow 1's sake; `prefetch` gives the result a thread.
         """
-        traced = _Traced(map_func, self)
+        traced = TracedFunction(map_func, self)
         made = traced.returned
         if not isinstance(made, Dataset):
             raise TypeError(f"the function must return a dataset, not {made!r}")
@@ -399,13 +399,8 @@ class Dataset:
         Raises:
             ValueError: `batch_size` is below 0, and no batch may be smaller.
         """
-        size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
-        variant = add_op(dataset_ops.BATCH, self._variant_tensor, size, drop)
-        count = static_size(size) if static_size(drop) else None
-        if count is not None and count < 0:
-            raise ValueError(f"batch: batch_size is {count}, expected at least 1")
-        shapes = nest.map_structure(lambda shape: stacked_shape(count, shape), self.output_shapes)
-        return Dataset(variant, self._kinds, shapes, [self])
+        size, drop, shapes = batches_of(self.output_shapes, batch_size, drop_remainder)
+        return Dataset(add_op(dataset_ops.BATCH, self._variant_tensor, size, drop), self._kinds, shapes, [self])
 
     def padded_batch(
         self,
@@ -526,7 +521,7 @@ class Dataset:
 
     def _traced_with_state(
         self, function: Callable[..., Any], initial: Any, after: Callable[[Any, Any], tuple[Any, Any]]
-    ) -> tuple[_Traced, Any]:
+    ) -> tuple[TracedFunction, Any]:
         """A function of a state and an element, and the static shapes of the state.
 
         Sizes that the function changes are unknown: it is called again until they are.
@@ -540,7 +535,7 @@ class Dataset:
         shapes = nest.map_structure(shape_of, initial)
         while True:
             pairs = Dataset(self._variant_tensor, (kinds, self._kinds), (shapes, self.output_shapes))
-            traced = _Traced(function, pairs)
+            traced = TracedFunction(function, pairs)
             kinds_after, shapes_after = after(traced.kinds, traced.shapes)
             if not have_same_kinds(_described(kinds), _described(kinds_after)):
                 raise TypeError(
@@ -579,7 +574,7 @@ class Dataset:
 
         group = DatasetKind(self._kinds, self.output_shapes)
         pair = Dataset(self._variant_tensor, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
-        traced = _Traced(reduce_func, pair)
+        traced = TracedFunction(reduce_func, pair)
         made = traced.returned
         if not isinstance(made, Dataset):
             raise TypeError(f"group_by_window: reduce_func must return a dataset, not {made!r}")
@@ -732,68 +727,6 @@ def _check_first_sizes(what: str, shapes: Sequence[TensorShape]) -> None:
     known = {shape.sizes[0] for shape in shapes if shape.rank} - {None}
     if len(known) > 1:
         raise ValueError(f"{what}: the components have first sizes {known}, not one")
-
-
-class _Traced:
-    """A function of elements as a region.
-
-    Attributes:
-        returned: What the function returned.
-        kinds: Kinds of the results, in the structure of `returned`.
-        shapes: Static shapes.
-    """
-
-    def __init__(self, function: Callable[..., Any], dataset: Dataset, what: str = "a dataset") -> None:
-        if not callable(function):
-            raise ArgumentError(f"{function!r} is not a function")
-        graph = get_default_graph()
-        self.region = Region(graph, runs_often=True)
-        with graph.name_scope(getattr(function, "__name__", "function").strip("<>_") or "function") as scope:
-            pass
-        with self.region.as_default(), self.region.name_scope(scope):
-            carriers = carriers_of(dataset._kinds, dataset.output_shapes)
-            parameters = [self.region.add_input(dtype, shape, "component") for dtype, shape in carriers]
-            element = unwrapped(dataset._kinds, dataset.output_shapes, parameters)
-            returned = function(*element) if type(element) is tuple else function(element)
-            # The results of an operation, in a list, are several components, as in TensorFlow.
-            self._set_returned(tuple(returned) if isinstance(returned, list) else returned, what)
-        self._parameters = len(parameters)
-
-    def _set_returned(self, returned: Any, what: str) -> None:
-        try:
-            self.returned = as_element(returned)
-        except InvalidArgumentError as error:
-            raise ArgumentError(
-                f"Unsupported return value from function passed to {what}: {returned!r}. {error.message}"
-            ) from error
-        leaves = nest.flatten(self.returned)
-        self.kinds = nest.map_structure(kind_of, self.returned)
-        self.shapes = nest.map_structure(shape_of, self.returned)
-        self.region.outputs = with_effects(self.region, [self.region.own(carrier_of(leaf)) for leaf in leaves])
-
-    def add_reduction(
-        self, parent: Dataset, initial: Sequence[Tensor], carriers: Sequence[tuple[DType, TensorShape]]
-    ) -> list[Tensor]:
-        """The results of applying the function to a state and every element of `parent`."""
-        graph = get_default_graph()
-        attrs = {
-            "function": self.region,
-            "parameters": self._parameters,
-            "states": len(initial),
-            "output_types": [dtype for dtype, _ in carriers],
-            "output_shapes": [shape for _, shape in carriers],
-        }
-        inputs = [graph.own(parent._variant_tensor), *initial, *self.region.captures]
-        controls = list(self.region.outer_controls)
-        return list(graph.add_operation(dataset_ops.REDUCE.name, inputs, attrs, control_inputs=controls).outputs)
-
-    def add(self, definition: OpDef, parent: Dataset, initial: Sequence[Tensor] = (), **attrs: Any) -> Tensor:
-        """The dataset that `definition` makes of the elements of `parent`, and of a state, with the function."""
-        attrs = {**attrs, "function": self.region, "parameters": self._parameters}
-        controls = list(self.region.outer_controls)
-        graph = get_default_graph()
-        inputs = [graph.own(parent._variant_tensor), *map(graph.own, initial), *self.region.captures]
-        return graph.add_operation(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
 
 
 def _dataset_of(variant: Tensor, structure: Any, shapes: Sequence[TensorShape]) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import re
@@ -25,6 +26,7 @@ from tfray.framework.op_def import Array
 from tfray.framework.random_seed import set_random_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.once import once
 from tfray.options import ConfigProto
 from tfray.session import Session
 
@@ -33,6 +35,14 @@ _SEED: Final = 87654321
 
 _PATIENCE_S: Final = 60.0
 """Seconds that a test waits for a thread which it has forgotten to join."""
+
+
+@once
+def get_temp_dir() -> str:
+    """A folder of this process, removed at its end."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 class TestCase(absltest.TestCase):
@@ -68,10 +78,9 @@ class TestCase(absltest.TestCase):
             self.__kept = None
 
     def get_temp_dir(self) -> str:
-        """A folder of this test, removed when it is over."""
+        """A folder of this test, removed at the end of the process: the test may leave that its working directory."""
         if self.__folder is None:
-            self.__folder = tempfile.mkdtemp()
-            self.addCleanup(shutil.rmtree, self.__folder, ignore_errors=True)
+            self.__folder = tempfile.mkdtemp(dir=get_temp_dir())
         return self.__folder
 
     # -- sessions --------------------------------------------------------------------------------

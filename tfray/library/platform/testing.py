@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
 import socket
 import sys
-import tempfile
 import unittest
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,8 +22,7 @@ from tfray.framework.tensor_shape import ShapeLike, as_shape
 from tfray.framework.type_aliases import TensorLike
 from tfray.gradients import gradients
 from tfray.library.platform.benchmark import Benchmark, benchmark_config, run_benchmarks
-from tfray.library.platform.test_case import TestCase, assert_equal_graph_def
-from tfray.once import once
+from tfray.library.platform.test_case import TestCase, assert_equal_graph_def, get_temp_dir
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.options import ConfigProto
 from tfray.runtime.device import gpu_count
@@ -141,14 +137,6 @@ def _free_ports(count: int) -> list[int]:
 
 
 # -- the surroundings ----------------------------------------------------------------------------------
-
-
-@once
-def get_temp_dir() -> str:
-    """A folder of this process, removed at its end."""
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def test_src_dir_path(relative_path: str) -> str:

@@ -38,6 +38,10 @@ class DatasetTestBase(TestCase):
         for part in ("indices", "values", "dense_shape"):
             self.assertAllEqual(getattr(expected, part), getattr(actual, part))
 
+    def assertSparseValuesEqual(self, a: Any, b: Any) -> None:
+        """Check that two values of sparse tensors are equal."""
+        self.assertValuesEqual(a, b)
+
     def getNext(
         self, dataset: Dataset, requires_initialization: bool = False, shared_name: str | None = None
     ) -> Callable[[], Any]:

@@ -90,12 +90,15 @@ def generate_checkpoint_state_proto(
     Args:
         save_dir: The folder. With a relative one, paths are given relative to it.
         model_checkpoint_path: The newest checkpoint.
-        all_model_checkpoint_paths: All checkpoints, oldest first; the newest is added if it is not the last.
+        all_model_checkpoint_paths: All checkpoints, oldest first. The newest is added, to this list itself, if it is
+            not the last.
         all_model_checkpoint_timestamps: When each was saved, in seconds since 1970.
         last_preserved_timestamp: When the last of the checkpoints that are kept for good was saved.
     """
     folder = as_path(save_dir)
-    paths = list(all_model_checkpoint_paths or ())
+    paths = all_model_checkpoint_paths
+    if not isinstance(paths, list):
+        paths = list(paths or ())
     if not paths or paths[-1] != model_checkpoint_path:
         paths.append(model_checkpoint_path)
     if all_model_checkpoint_timestamps and len(all_model_checkpoint_timestamps) != len(paths):

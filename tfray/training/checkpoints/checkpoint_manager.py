@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
@@ -16,7 +15,8 @@ from tfray.training.checkpoints.retention import Retention
 class CheckpointManager:
     """Saves a `Checkpoint` into a folder, and deletes those that need not be kept.
 
-    It goes on with the checkpoints that another manager has left in the folder.
+    It goes on with the checkpoints that another manager has left in the folder. Others that are there, such as those of
+    `Checkpoint.save`, are never deleted.
 
     Args:
         checkpoint: What to save.
@@ -43,16 +43,17 @@ class CheckpointManager:
         self._directory = as_path(directory)
         self._prefix = os.path.join(self._directory, checkpoint_name)
         every = float("inf") if keep_checkpoint_every_n_hours is None else float(keep_checkpoint_every_n_hours)
-        self._retention = Retention(max_to_keep, every, 0, "min")
+        self._retention = Retention(max_to_keep, every, 0, "min", from_last=True)
+        self._latest: str | None = None
         state = checkpoint_management.get_checkpoint_state(self._directory)
-        if state is not None:
-            paths = list(state.all_model_checkpoint_paths)
-            times = list(state.all_model_checkpoint_timestamps)
-            moments = times if len(times) == len(paths) else [time.time()] * len(paths)
-            listed = zip(paths, moments, strict=True)
-            self._retention.replace([each for each in listed if checkpoint_management.checkpoint_exists(each[0])])
-            if state.last_preserved_timestamp:
-                self._retention.last_preserved = state.last_preserved_timestamp
+        if state is None:
+            self._retention.last_preserved -= 1.0  # one that is saved at once is newer
+            return
+        self._latest = checkpoint_management.latest_checkpoint(self._directory)
+        paths, times = list(state.all_model_checkpoint_paths), list(state.all_model_checkpoint_timestamps)
+        listed = zip(paths, times, strict=True) if len(times) == len(paths) else ()
+        complete = [each for each in listed if checkpoint_management.checkpoint_exists(each[0])]
+        self._retention.resume(complete, state.last_preserved_timestamp)
 
     @property
     def directory(self) -> str:
@@ -66,26 +67,28 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """Path of the newest checkpoint, or None."""
-        return self.checkpoints[-1] if self.checkpoints else None
+        """Path of the newest checkpoint of the folder, whether or not it may be deleted later; None without one."""
+        return self._latest
 
     def save(self, checkpoint_number: Any = None, session: Any = None) -> str:
         """Save a checkpoint, and delete those that need not be kept.
 
         Args:
-            checkpoint_number: Number in the path: an integer, or a variable or tensor that holds it. By default
-                checkpoints are counted by the checkpoint's ``save_counter``.
+            checkpoint_number: Number in the path: an integer, or a variable or tensor that holds it. By default that of
+                the checkpoint's ``save_counter``, which counts every save.
             session: The session; the default one when None.
 
         Returns:
             Path of the checkpoint.
         """
         session = session_for(session)
+        count = self._checkpoint.count_save(session)
         if checkpoint_number is None:
-            checkpoint_number = self._checkpoint.count_save(session)
+            checkpoint_number = count
         elif not isinstance(checkpoint_number, int):
             checkpoint_number = int(session.run(checkpoint_number))
         path = self._checkpoint.write(f"{self._prefix}-{checkpoint_number}", session)
+        self._latest = path
         removed = self._retention.add(path)
         self._write_state(path, removed)
         for old in removed:

@@ -39,15 +39,20 @@ class Retention:
         every_n_hours: Of those that would be deleted, one is kept for every so many hours.
         best_to_keep: How many of those with the best metric to keep.
         best_mode: ``"min"`` or ``"max"``.
+        from_last: Whether these hours begin with the checkpoint that was kept last, as for a `CheckpointManager`.
+            Otherwise they begin when that one was due, as for a `Saver`.
     """
 
-    def __init__(self, max_to_keep: int | None, every_n_hours: float, best_to_keep: int, best_mode: str) -> None:
+    def __init__(
+        self, max_to_keep: int | None, every_n_hours: float, best_to_keep: int, best_mode: str, from_last: bool = False
+    ) -> None:
         if best_mode not in ("min", "max"):
             raise InvalidArgumentError(f"best_mode must be 'min' or 'max', not {best_mode!r}")
         self.max_to_keep = max_to_keep
         self.every_n_hours = every_n_hours
         self._best_to_keep = best_to_keep
         self._sign = 1.0 if best_mode == "min" else -1.0
+        self._from_last = from_last
         self._metrics: dict[str, float] = {}
         self.kept: list[Kept] = []
         self.last_preserved = time.time()
@@ -70,12 +75,19 @@ class Retention:
         self.kept = [each for each in self.kept if each not in expired]
         removed = []
         for each in expired:
-            if each.time > self.last_preserved + self.every_n_hours * 3600:
-                self.last_preserved += self.every_n_hours * 3600
+            if self._stays(each):
                 continue
             self._metrics.pop(os.path.basename(each.path), None)
             removed.append(each)
         return removed
+
+    def _stays(self, checkpoint: Kept) -> bool:
+        """Whether a checkpoint is the one of its hours that is kept for good."""
+        due = self.last_preserved + self.every_n_hours * 3600
+        if checkpoint.time < due or (checkpoint.time == due and not self._from_last):
+            return False
+        self.last_preserved = checkpoint.time if self._from_last else due
+        return True
 
     def _best(self) -> set[str]:
         rated = [each for each in self.kept if os.path.basename(each.path) in self._metrics]
@@ -85,6 +97,25 @@ class Retention:
     def replace(self, paths_and_times: Sequence[tuple[str, float]]) -> None:
         """Replace the list of checkpoints by these, oldest first."""
         self.kept = [Kept(path, moment) for path, moment in paths_and_times]
+
+    def resume(self, paths_and_times: Sequence[tuple[str, float]], last_preserved: float) -> None:
+        """Go on after another process.
+
+        Args:
+            paths_and_times: The checkpoints that it has left, oldest first. Those that are no newer than the last that
+                was kept for good are kept for good too.
+            last_preserved: When the last of the checkpoints that are kept for good was saved. If the clock has been set
+                back behind it, all that there are stay.
+        """
+        now = time.time()
+        if now < last_preserved:
+            logging.warning(
+                "time.time() returned a value %f seconds behind the last preserved checkpoint timestamp.",
+                last_preserved - now,
+            )
+        self.last_preserved = min(now, last_preserved)
+        times = [(path, min(now, moment)) for path, moment in paths_and_times]
+        self.replace([each for each in times if each[1] > self.last_preserved])
 
     # -- metrics outlive the process -------------------------------------------------------------
 

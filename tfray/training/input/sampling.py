@@ -114,43 +114,94 @@ def stratified_sample(
             parts, classes = [part[None] for part in parts], classes[None]
         wanted.shape.with_rank(1).assert_is_fully_defined()
         count = wanted.shape.num_elements() or 0
-        found = _frequencies(classes, count) if init_probs is None else convert_to_tensor(init_probs, dtypes.float32)
+        found = frequencies(classes, count) if init_probs is None else convert_to_tensor(init_probs, dtypes.float32)
         found.shape.assert_is_compatible_with(wanted.shape)
-        classes.shape.assert_has_rank(1)
-        *parts, classes = _same_number([*parts, classes])
-        found, wanted, classes = _checked_frequencies(found, wanted, classes)
-        ratio = array_ops.where(comparison_ops.equal(wanted, 0.0), array_ops.zeros_like(wanted), wanted / found)
+        _check_constants(found, wanted)
+        parts, classes, [found, wanted] = checked_examples(parts, classes, [found, wanted])
+        accept = acceptance(found, wanted)
         *parts, label = _one_by_one([*parts, classes], queue_capacity, threads_per_queue)
-        accepted = array_ops.gather(ratio / math_ops.reduce_max(ratio), label)
+        accepted = array_ops.gather(accept, label)
         *batched, batched_labels = _accepted([*parts, label], accepted, batch_size, threads_per_queue)
         return batched, batched_labels
 
 
-def _frequencies(labels: Tensor, count: int) -> Tensor:
-    """How often each class has come so far. Each starts as if it had come ten times."""
-    seen = Variable(np.full(count, 10, np.int64), trainable=False, name="class_count")
+def frequencies(labels: Tensor, count: int, start: int = 10) -> Tensor:
+    """How often each class has come so far, shape ``[count]``. Each starts as if it had come `start` times.
+
+    Raises:
+        ValueError: `start` is not positive.
+    """
+    if start <= 0:
+        raise ValueError("smoothing_constant must be nonzero.")
+    seen = Variable(np.full(count, start, np.int64), trainable=False, name="class_count")
     total = seen.assign_add(math_ops.reduce_sum(one_hot(labels, count, dtype=dtypes.int64), 0))
     # Read once: other threads count meanwhile.
     total = array_ops.cast(array_ops.identity(total), dtypes.float32)
     return total / math_ops.reduce_sum(total)
 
 
-def _checked_frequencies(found: Tensor, wanted: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Frequencies and classes that fit each other, or steps fail; constants that do not, fail at once."""
+def acceptance(found: TensorLike, wanted: TensorLike) -> Tensor:
+    """With which probability an example of each class is accepted, so that frequencies `found` become those `wanted`.
+
+    Args:
+        found: Shape ``[classes]``: the frequencies in the data.
+        wanted: Same shape: those in batches.
+
+    Returns:
+        Same shape. The largest is 1, and a class that is not wanted has 0.
+    """
+    asked = convert_to_tensor(wanted)
+    unwanted = comparison_ops.equal(asked, array_ops.zeros_like(asked))
+    ratio = array_ops.where(unwanted, array_ops.zeros_like(asked), asked / found)
+    return ratio / math_ops.reduce_max(ratio)
+
+
+def _check_constants(found: Tensor, wanted: Tensor) -> None:
+    """Constants that do not fit fail before the graph runs."""
     known, asked = constant_value(found), constant_value(wanted)
     if known is not None and asked is not None and ((known == 0) & (asked != 0)).any():
         raise InvalidArgumentError(
             f"stratified_sample: All classes with zero initial probability must also have zero target probability: "
             f"{known.tolist()}, {asked.tolist()}"
         )
-    checks = []
-    for frequencies in (found, wanted):
-        total = math_ops.reduce_sum(frequencies)
-        checks += [check_ops.assert_non_negative(frequencies), check_ops.assert_near(total, 1.0, 1e-5, 1e-5)]
-    count = array_ops.cast(array_ops.size(wanted), labels.dtype)
-    checks += [check_ops.assert_non_negative(labels), check_ops.assert_less(labels, count)]
-    with get_default_graph().control_dependencies(checks):
-        return array_ops.identity(found), array_ops.identity(wanted), array_ops.identity(labels)
+
+
+def checked_examples(
+    parts: list[Tensor], labels: Tensor, probabilities: list[Tensor]
+) -> tuple[list[Tensor], Tensor, list[Tensor]]:
+    """The parts of several examples, their classes and frequencies of classes, which fit each other or steps fail.
+
+    Args:
+        parts: Each of a shape ``[examples, ...]``.
+        labels: Shape ``[examples]``, an integer dtype.
+        probabilities: At least one, each of a shape ``[classes]``, known.
+
+    Returns:
+        The same, each after its checks.
+
+    Raises:
+        ValueError: Shapes do not fit.
+        InvalidArgumentError: At run time, numbers of examples differ, a class does not exist, or frequencies are
+            negative or their sum is not 1.
+    """
+    for each in probabilities:
+        each.shape.assert_is_fully_defined()
+        each.shape.assert_has_rank(1)
+    if len({each.shape.num_elements() for each in probabilities}) > 1:
+        raise ValueError("Probability parameters must have the same length.")
+    labels.shape.assert_has_rank(1)
+    *parts, labels = _same_number([*parts, labels])
+    checked = []
+    for each in probabilities:
+        total = math_ops.reduce_sum(each)
+        checks = [check_ops.assert_non_negative(each), check_ops.assert_near(total, 1.0, 1e-5, 1e-5)]
+        with get_default_graph().control_dependencies(checks):
+            checked.append(array_ops.identity(each))
+    count = array_ops.cast(array_ops.size(probabilities[0]), labels.dtype)
+    with get_default_graph().control_dependencies(
+        [check_ops.assert_non_negative(labels), check_ops.assert_less(labels, count)]
+    ):
+        return parts, array_ops.identity(labels), checked
 
 
 def _same_number(parts: list[Tensor]) -> list[Tensor]:

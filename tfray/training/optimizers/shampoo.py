@@ -12,17 +12,17 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.array_ops import cast, eye, matrix_transpose, transpose, zeros
 from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.arrays.gather_ops import gather, scatter_nd
-from tfray.ops.control.control_flow_ops import cond, while_loop
+from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.linalg.decomposition_ops import svd
 from tfray.ops.math import math_ops
 from tfray.ops.math.linalg_ops import matmul, tensordot
 from tfray.ops.state import sparse_state_ops, state_ops
+from tfray.training.optimizers.matrix_roots import matrix_inverse_pth_root, matrix_square_root
 from tfray.training.optimizers.optimizer import Optimizer, dense_shape
 
 OfStep = float | Tensor | Callable[[Tensor], Any]
 """A number, or a function that gives one for the step, a float32 scalar that is 1 in the first."""
 
-_ROUNDS = 100
 """How many rounds an iterative root takes at most."""
 
 
@@ -148,8 +148,13 @@ class ShampooOptimizer(Optimizer):
 
         def power() -> Tensor:
             if self._use_iterative_root:
-                root = _square_root(matrix, size, self._epsilon)
-                return _power_of_root(root, size, 2 * exponent)
+                root = matrix_square_root(matrix, size, ridge_epsilon=self._epsilon)
+                try:
+                    return matrix_inverse_pth_root(root, size, 2 * exponent, ridge_epsilon=0.0)
+                except ValueError as error:
+                    raise ValueError(
+                        f"use_iterative_root needs an alpha of n / (2 * p) for a whole p: {error}"
+                    ) from error
             return _power_by_svd(matrix, size, exponent, self._epsilon)
 
         if _is(self._svd_interval, 1):
@@ -193,67 +198,3 @@ def _power_by_svd(matrix: Tensor, size: int, exponent: Any, epsilon: float) -> T
         return math_ops.pow(matrix + epsilon, exponent)
     values, left, right = svd(matrix + epsilon * eye(size, dtype=matrix.dtype))
     return matmul(right * math_ops.pow(math_ops.maximum(values, epsilon), exponent), matrix_transpose(left))
-
-
-def _norm(matrix: Tensor) -> Tensor:
-    return math_ops.sqrt(math_ops.reduce_sum(matrix * matrix))
-
-
-def _square_root(matrix: Tensor, size: int, epsilon: float) -> Tensor:
-    """The square root of a matrix without negative eigenvalues, by the coupled iteration of Newton and Schulz.
-
-    It stops before the round that would make the error larger.
-
-    References:
-        Higham, "Stable iterations for the matrix square root", 1997.
-    """
-    unit = eye(size, dtype=matrix.dtype)
-    matrix = matrix + epsilon * unit
-    norm = _norm(matrix)
-
-    def improves(turn: Tensor, root: Any, last: Any, inverse: Any, error: Tensor, before: Tensor) -> Tensor:
-        return math_ops.logical_and(turn < _ROUNDS, error < before)
-
-    def improved(turn: Tensor, root: Any, last: Any, inverse: Any, error: Tensor, before: Tensor) -> Any:
-        factor = 0.5 * (3.0 * unit - matmul(inverse, root))
-        new = matmul(root, factor)
-        left = _norm(matrix - norm * matmul(new, new)) / norm
-        return turn + 1, new, root, matmul(factor, inverse), left, error
-
-    start = matrix / norm
-    return while_loop(improves, improved, [0, start, start, unit, norm, norm + 1.0])[2] * math_ops.sqrt(norm)
-
-
-def _power_of_root(matrix: Tensor, size: int, exponent: Any, precision: float = 1e-6) -> Tensor:
-    """A matrix to the power ``-1 / p`` for a whole number p, by the iteration of Schur and Newton.
-
-    References:
-        Guo and Higham, "A Schur-Newton method for the matrix p-th root and its inverse", 2006.
-
-    Raises:
-        ValueError: There is no such p.
-    """
-    if size == 1:
-        return math_ops.pow(matrix, exponent)
-    times = round(-1 / exponent)
-    if times < 1 or abs(times * exponent + 1) > 1e-6:
-        raise ValueError(f"use_iterative_root needs an alpha of n / (2 * p) for a whole p, not {-exponent / 2} * n")
-    unit = eye(size, dtype=matrix.dtype)
-    scale = (1 + times) / (2 * _norm(matrix))
-
-    def is_far(turn: Tensor, product: Tensor, _power: Tensor) -> Tensor:
-        return math_ops.logical_and(turn < _ROUNDS, math_ops.reduce_max(math_ops.abs(product - unit)) > precision)
-
-    def nearer(turn: Tensor, product: Tensor, power: Tensor) -> Any:
-        factor = (1 - exponent) * unit + exponent * product
-        return turn + 1, matmul(_whole_power(factor, times), product), matmul(power, factor)
-
-    return while_loop(is_far, nearer, [0, scale * matrix, unit * math_ops.pow(scale, -exponent)])[2]
-
-
-def _whole_power(matrix: Tensor, times: int) -> Tensor:
-    """The product of a matrix with itself, in as few products as its square, the square of that, and so on allow."""
-    if times == 1:
-        return matrix
-    half = _whole_power(matmul(matrix, matrix), times // 2)
-    return matmul(matrix, half) if times % 2 else half
