@@ -312,6 +312,8 @@ def test_results_have_tensorflows_names(call, fields):
         (lambda: tf.gather([1.0, 2.0], np.float32([0.5])), TypeError, "'indices' has DataType float32"),
         (lambda: tf.nn.embedding_lookup(np.ones(3), np.float32([0.5])), TypeError, "'indices' has DataType float32"),
         (lambda: tf.random.normal(np.float32([0.2, 3.5])), TypeError, "'shape' has DataType float32"),
+        (lambda: tf.exp(3), TypeError, "'x' has DataType int32 not in list of allowed values"),
+        (lambda: tf.erf(np.uint8([3])), TypeError, "'x' has DataType uint8 not in list of allowed values"),
         (lambda: tf.unstack(np.int32([3, 1, 2]), 3, axis=1), ValueError, "axis = 1"),
         (lambda: tf.reshape(tf.placeholder(tf.float32, [None, 3]), []), ValueError, "evenly divisible by 3 but is 1"),
         (lambda: tf.invert_permutation(np.zeros((0, 3), np.int32)), ValueError, "must be rank 1 but is rank 2"),

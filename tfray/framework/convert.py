@@ -445,10 +445,6 @@ def _convert_to_allowed(value: Any, allowed: Sequence[DType], name: str) -> Tens
         return tensor
     if len(allowed) == 1 and isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
         return _constant(value, allowed[0], name)  # NumPy values are cast to what is needed
-    array = make_array(value)
-    # An integer literal where only floats are allowed: tf.sqrt(2).
-    if as_dtype(array.dtype) not in allowed and as_dtype(array.dtype).is_integer and dtypes.float32 in allowed:
-        return _constant(value, dtypes.float32, name)
-    if not array.size and len(allowed) == 1:
+    if len(allowed) == 1 and not make_array(value).size:
         return _constant(value, allowed[0], name)  # a list of nothing is one of what is needed
     return _constant(value, None, name)
