@@ -147,9 +147,7 @@ def by_either_name(op: str, **spellings: Any) -> Any:
     """
     (name, value), (old_name, old_value) = spellings.items()
     if value is not None and old_value is not None:
-        raise InvalidArgumentError(
-            f"{op}: Cannot specify both {old_name!r} and {name!r}: the former is another name of the latter"
-        )
+        raise InvalidArgumentError(f"{op}: Cannot specify both {old_name!r} and {name!r}: {old_name} is the old name")
     return old_value if value is None else value
 
 
