@@ -395,7 +395,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         return self._snapshot
 
     def _ref(self) -> Tensor:
-        return self.handle
+        return self._snapshot  # where TensorFlow returns what is read and updated: updates take it as well
 
     # -- writing ---------------------------------------------------------------------------------
 
