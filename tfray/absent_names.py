@@ -51,7 +51,7 @@ NOT_WANTED: Final = {
     r"(.*\.)?(Ragged\w*|ragged\b.*|StaticRaggedShape)": "tf.SparseTensor, or padded tensors with tf.sequence_mask",
     r"(.*\.)?LinearOperator\w*": "matrices and the functions of tf.linalg",
     r"(.*\.)?eager\b.*": "tf.Session: operations run when a session runs them",
-    r"autograph\b.*|contrib\.autograph\b.*": "tf.cond and tf.while_loop: Python's statements are not rewritten",
+    r"((contrib|python)\.)?autograph\b.*": "tf.cond and tf.while_loop: Python's statements are not rewritten",
     r"lite\b.*|contrib\.lite\b.*": "tf.saved_model, and examples/serve_model.py",
     r"(.*\.)?tpu\.(?!(CrossShardOptimizer|InputPipelineConfig|RunConfig|TPUConfig|TPUEstimator(Spec)?|bfloat16_scope)$)"
     r"\w.*|(.*\.)?TPU(Distrib|Strategy|Cluster)\w*": "CPUs and GPUs; for several machines, tf.train.Trainer",

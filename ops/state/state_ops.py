@@ -68,8 +68,8 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
     """The handle of a variable, and the dtype and static shape of its value.
 
     Args:
-        ref: A `tf.Variable`, the handle that `variable_handle` made, or the value that `Graph.get_tensor_by_name` gives
-            for a variable's name.
+        ref: A `tf.Variable`, the handle that `variable_handle` made, the value that `Graph.get_tensor_by_name` gives
+            for a variable's name, or the new value that an update such as `assign` returned.
 
     Raises:
         InvalidArgumentError: `ref` is neither.
@@ -79,9 +79,16 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
             ref = ref.op.inputs[0]
         if ref.op.type == "Variable":
             return ref, ref.op.attrs["dtype"], ref.op.attrs["shape"]
+        if _is_new_value(ref):
+            return ref.op.inputs[0], ref.op.attrs["dtype"], ref.op.attrs["shape"]
     elif isinstance(getattr(ref, "handle", None), Tensor):
         return ref.handle, getattr(ref, "true_dtype", ref.dtype), ref.shape
     raise InvalidArgumentError(f"{ref!r} is not a variable: pass a tf.Variable, not a value computed from one")
+
+
+def _is_new_value(ref: object) -> bool:
+    """Whether `ref` is what an update of a variable returned: it stands for the variable, after that update."""
+    return isinstance(ref, Tensor) and [each.name for each in ref.op.op_def.output_arguments] == ["new_value"]
 
 
 def add_access(
@@ -91,7 +98,7 @@ def add_access(
 
     Args:
         definition: The operation's type; the handle is its first input.
-        ref: The variable, of any shape.
+        ref: The variable, of any shape. For the new value that an update returned, the access comes after that update.
         *inputs: The other inputs, of the shapes that the operation takes.
         name: Name of the operation.
         **attrs: Attributes besides those that tell dtype and shape of the variable; they have no shape.
@@ -104,7 +111,8 @@ def add_access(
         attrs["dtype"] = dtype
     if "shape" in definition.attrs:
         attrs["shape"] = shape
-    with colocated_with(handle):
+    earlier = [ref] if _is_new_value(ref) else []
+    with get_default_graph().control_dependencies(earlier), colocated_with(handle):
         return add_op(definition, handle, *inputs, name=name, **attrs)
 
 

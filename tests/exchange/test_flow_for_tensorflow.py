@@ -18,6 +18,7 @@ from tests.support.peer import PEER, needs_peer
 from tfray.errors import UnimplementedError
 from tfray.exchange.to_tensorflow import check_for_tensorflow, to_tensorflow
 from tfray.formats.graph_proto import GraphDef
+from tfray.library.input.staging import MapStagingArea
 
 PROGRAMS = {}
 """By name, what builds a graph, and returns what to fetch and what each step feeds."""
@@ -186,6 +187,22 @@ def lstm_training():
         tf.group(*known, name="setup")
     feeds = [{x: some(3, 4 + step % 3, 4, seed=step), lengths: [4, 1 + step % 4, 2]} for step in range(20)]
     return [loss, train], feeds
+
+
+@program
+def areas_within_branches():
+    x, steps = vector()
+    plain = tf.contrib.staging.StagingArea([tf.float32, tf.int32], [[3], []])
+    keyed = MapStagingArea([tf.float32], [[3]], ordered=True)
+
+    def staged():
+        with tf.control_dependencies([plain.put([x, 7])]):
+            values, number = plain.get()
+        with tf.control_dependencies([keyed.put(tf.constant(5, tf.int64), [values])]):
+            _, (found,) = keyed.get()
+        return found * tf.cast(number, tf.float32)
+
+    return [tf.cond(tf.reduce_sum(x) > 2, staged, lambda: -x)], steps
 
 
 def built(name):

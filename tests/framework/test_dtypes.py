@@ -187,6 +187,8 @@ def test_shapes_are_values(shape):
         ([2, -1], [2, None]),
         ((np.int64(2), tf.Dimension(3), tf.Dimension(None)), [2, 3, None]),
         (tf.TensorShape([1, 2]), [1, 2]),
+        (4.0, [4]),
+        ([4.0, None], [4, None]),
         (np.array([4, 5]), [4, 5]),
         (tf.Dimension(7), [7]),
     ],

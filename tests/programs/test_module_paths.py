@@ -343,6 +343,33 @@ def test_nothing_is_converted(tf):
         tf.autograph.to_graph(len)
 
 
+def test_what_rewrites_source_can_be_imported_and_not_used(tf):
+    from tensorflow.python.autograph.converters import break_statements, continue_statements, return_statements
+    from tensorflow.python.autograph.core import converter, naming
+    from tensorflow.python.autograph.pyct import (
+        anno,
+        compiler,
+        inspect_utils,
+        parser,
+        qual_names,
+        templates,
+        transformer,
+    )
+    from tensorflow.python.autograph.pyct.common_transformers import anf
+
+    class Rewriting(transformer.Base):
+        """Rewrites nothing."""
+
+    for name in (break_statements, continue_statements, return_statements, converter, naming, anf, templates):
+        with pytest.raises(AttributeError, match="Python's statements are not rewritten"):
+            name.transform(None)
+    for name in (anno, compiler, inspect_utils, parser, qual_names):
+        with pytest.raises(AttributeError, match="Python's statements are not rewritten"):
+            name.parse_entity(len)
+    with pytest.raises(AttributeError, match="Python's statements are not rewritten"):
+        Rewriting()
+
+
 def test_pythons_own_questions_are_answered_at_once(tf, monkeypatch):
     """`inspect` asks all modules for their files for each frame of a stack."""
     module = importlib.import_module("tensorflow.python.util.tf_decorator")

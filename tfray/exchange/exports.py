@@ -18,6 +18,7 @@ class Body(Protocol):
     nodes: Any
     texts: dict[Tensor, str]
     taken: set[str]
+    origins: dict[Tensor, Tensor]
 
     def add(self, op: Operation) -> None:
         """Add an operation."""

@@ -16,7 +16,7 @@ from tfray.formats.graph_proto import FunctionDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.region import Region
+from tfray.framework.region import Region, passed_inputs
 from tfray.framework.tensor_shape import TensorShape
 
 # -- branches and loops --------------------------------------------------------------------------------
@@ -51,6 +51,7 @@ def _function(
         function.signature.input_arg.add(name=f"input_{index}", type=int(dtype))
         if isinstance(parameter, Tensor):
             inner.texts[parameter] = f"input_{index}"
+    inner.origins = {inside: body.origins.get(passed, passed) for inside, passed in passed_inputs(op, region)}
     for inside in region.get_operations():
         if inside.type != "RegionInput":
             inner.add(inside)

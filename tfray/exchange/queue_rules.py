@@ -5,7 +5,7 @@ tfray's operations know the shapes of what they take, TensorFlow's ask the resou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from tfray.exchange.exports import Body, export
@@ -14,11 +14,27 @@ from tfray.formats.graph_proto import NodeDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.region import passed_inputs, regions_of
 from tfray.framework.tensor_shape import TensorShape
 
 # -- queues and barriers -------------------------------------------------------------------------------
 
 TAKEN = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo")
+
+
+def _made_by(body: Body, op: Operation) -> Operation:
+    """What makes the handle that an operation takes, there where it is made: perhaps outside a branch or a loop."""
+    return body.origins.get(op.inputs[0], op.inputs[0]).op
+
+
+def _uses(handle: Tensor) -> Iterator[Operation]:
+    """The operations that take a handle, those in branches and loops as well."""
+    for op in handle.consumers():
+        yield op
+        for region in regions_of(op):
+            for inside, passed in passed_inputs(op, region):
+                if passed is handle:
+                    yield from _uses(inside)
 
 
 def _shapes(handle: Tensor, count: int) -> list[TensorShape]:
@@ -112,7 +128,7 @@ def _apply_sparse_gradient(body: Body, op: Operation) -> None:
 
 @export("AccumulatorNumAccumulated", "AccumulatorSetGlobalStep")
 def _use_accumulator(body: Body, op: Operation) -> None:
-    is_sparse = op.inputs[0].op.type == "SparseConditionalAccumulator"
+    is_sparse = _made_by(body, op).type == "SparseConditionalAccumulator"
     _give(body, op, op.type if is_sparse else f"Resource{op.type}", {})
 
 
@@ -170,12 +186,15 @@ def _use_area(node: Node) -> Sequence[Imported]:
 
 @export("StagingArea", "MapStagingArea")
 def _area(body: Body, op: Operation) -> None:
-    body.keep(op, body.node(op, "NoOp", [], {}))
+    if any(map(regions_of, op.outputs[0].consumers())):  # functions there take something for it, and do not use it
+        body.keep(op, body.made(op, "FakeParam", [], dtype=dtypes.resource, shape=TensorShape([])))
+    else:
+        body.keep(op, body.node(op, "NoOp", [], {}))
 
 
 @export(*(use for use in _USES if not use.startswith("Ordered") and use not in ("MapClear", "MapSize")))
 def _use_of_area(body: Body, op: Operation) -> None:
-    area = op.inputs[0].op
+    area = _made_by(body, op)
     prefix = "" if area.type == "StagingArea" else "OrderedMap" if area.attrs["ordered"] else "Map"
     use = _USES[op.type][1]
     kinds = _kinds(area)
@@ -195,8 +214,8 @@ def _use_of_area(body: Body, op: Operation) -> None:
 def _kinds(area: Operation) -> list[DType]:
     """The dtypes of the components of what an area holds, as its other uses tell them."""
     kinds: list[DType] = [dtypes.float32] * area.attrs["component_count"]
-    for use in area.outputs[0].consumers():
-        if use.type in ("StageSize", "StageClear", "MapIncompleteSize"):
+    for use in _uses(area.outputs[0]):
+        if use.type not in _USES or use.type in ("StageSize", "StageClear", "MapIncompleteSize"):
             continue
         indices = use.attrs.get("indices", range(len(kinds)))
         given = use.attrs.get("types") or [tensor.dtype for tensor in use.inputs[2 if "indices" in use.attrs else 1 :]]

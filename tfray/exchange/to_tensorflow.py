@@ -167,6 +167,7 @@ class Body:
         contents: What keeps large constants; without it the nodes hold them.
         texts: How each tensor is named as an input.
         taken: The names of all nodes.
+        origins: What inputs of a function stand for, in the graph around all functions.
         first: Index of the first node of the operation that is being added.
     """
 
@@ -176,6 +177,7 @@ class Body:
     contents: Contents | None
     texts: dict[Tensor, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    origins: dict[Tensor, Tensor] = field(default_factory=dict)
     first: int = 0
 
     def add(self, op: Operation) -> None:

@@ -165,7 +165,7 @@ class TensorShape:
         elif hasattr(dims, "unknown_rank"):  # a TensorShapeProto
             proto: Any = dims
             self._sizes = None if proto.unknown_rank else tuple(_size(dim.size) for dim in proto.dim)
-        elif isinstance(dims, (int, Dimension)):
+        elif isinstance(dims, (int, float, Dimension)):
             self._sizes = (Dimension(dims).value,)
         elif isinstance(dims, SupportsIndex) and not isinstance(dims, Sized):
             self._sizes = (dims.__index__(),)

@@ -124,7 +124,7 @@ def _inputs(definition: TensorFlowOp, arg: TensorFlowArg, value: Any, attrs: dic
     if arg.is_variable or arg.type == "resource":
         if arg.is_variable:
             attrs.setdefault(arg.type, value.dtype.base_dtype)
-        return [value._ref() if hasattr(value, "_ref") else value]
+        return [value.handle if hasattr(value, "_ref") else value]
     values = list(value) if arg.number or arg.types else [value]
     if arg.types:
         tensors = [convert_to_tensor(each) for each in values]

@@ -388,6 +388,17 @@ def do_not_convert(func: Any = None, *args: Any, **kwargs: Any) -> Any:
     return func if callable(func) else unchanged()
 
 
+class SourceTransformer:
+    """What classes that rewrite Python's source derive from. They can be defined, and not made: nothing rewrites it.
+
+    Raises:
+        AttributeError: One is made. The message says what there is instead.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise absent("python.autograph.pyct.transformer.Base", [])
+
+
 STANDARD_PS_OPS: Final = ("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "VarHandleOp")
 """Operation types that TensorFlow puts on parameter servers, and some of tfray's."""
 

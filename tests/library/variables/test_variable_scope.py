@@ -275,6 +275,12 @@ def test_getters_are_told_whether_resources_are_asked_for():
     assert told == {"a/v": True, "a/b/v": False, "a/b/w": False, "a/x": True}  # as TensorFlow 1.15 tells them
 
 
+def test_an_empty_regularizer_is_none(graph):
+    with variable_scope("s", regularizer=math_ops.reduce_sum):
+        get_variable("v", [2], regularizer={})
+    assert graph.get_collection(GraphKeys.REGULARIZATION_LOSSES) == []
+
+
 def test_regularizer_losses_are_collected(graph):
     with variable_scope("a", regularizer=lambda v: math_ops.reduce_sum(v * v, name="loss")):
         get_variable("v", [2], initializer=initializers.constant_initializer(3.0))

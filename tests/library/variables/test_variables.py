@@ -349,6 +349,33 @@ def test_creators_make_variables_the_innermost_first():
         assert tf.trainable_variables() == [later]
 
 
+def test_what_a_variable_refers_to_can_be_read_and_updated():
+    v = Variable([1.0, 2.0])
+    read = tf.identity(v._ref())
+    updated = tf.assign_add(v._ref(), [1.0, 1.0])
+    assert read.dtype is tf.float32 and read.shape == (2,)
+    with tf.Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run(read).tolist() == [1, 2]
+        assert session.run(updated).tolist() == session.run(v).tolist() == [2, 3]
+
+
+def test_a_resource_begins_with_a_value_of_unknown_shape():
+    unknown = tf.placeholder_with_default(tf.zeros([2, 3]), None)
+    rows = tf.placeholder_with_default(tf.ones([2, 3]), [None, 3])
+    v = Variable(unknown, use_resource=True)
+    w = Variable(rows, use_resource=True)
+    assert v.shape.ndims is None and w.shape.as_list() == [None, 3]
+    with tf.Session() as session:
+        session.run(global_variables_initializer())
+        doubled = tf.assign(v, tf.concat([v, v + 1], 0), validate_shape=False)
+        np.testing.assert_array_equal(session.run(doubled), np.repeat([[0.0] * 3, [1.0] * 3], 2, axis=0))
+        session.run(w.initializer, {rows: np.full([5, 3], 7)})
+        np.testing.assert_array_equal(session.run(w), np.full([5, 3], 7))
+    with pytest.raises(ValueError, match="shape"):
+        tf.assign(w, tf.ones([4, 2]))
+
+
 def test_the_shape_of_a_variable_may_be_given():
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.Variable([1.0, 2.0], shape=[None])

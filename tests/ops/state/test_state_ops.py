@@ -15,6 +15,7 @@ from tfray.gradients import gradients
 from tfray.library.variables.variables import Variable, global_variables_initializer
 from tfray.ops.arrays import array_ops, grouping_ops, partition_ops, slice_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.control import control_flow_ops
 from tfray.ops.kernels.row_sums import add_rows, group_equal, sum_groups
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
@@ -37,6 +38,33 @@ def test_reads_see_the_value_from_before_the_updates_of_the_step():
     before, after = run_initialized([v.value() * 1.0, v.assign_add([10.0, 10.0])])
     assert before.tolist() == [1, 2]
     assert after.tolist() == [11, 12]
+
+
+def test_what_an_update_returns_stands_for_the_variable():
+    v = Variable([1.0, 2.0])
+    rows = Variable([0.0], validate_shape=False)
+    moved = state_ops.assign_add(state_ops.assign(v, v * 0.5), [10.0, 20.0])
+    cleared = state_ops.assign(rows, array_ops.zeros([4]), validate_shape=False)
+    placed = sparse_state_ops.scatter_update(cleared, [1, 3], [7.0, 8.0])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run(moved).tolist() == session.run(v).tolist() == [10.5, 21]
+        assert session.run(placed).tolist() == session.run(rows).tolist() == [0, 7, 0, 8]
+
+
+def test_what_an_update_returns_stands_for_the_variable_in_a_branch():
+    v = Variable([1.0, 2.0])
+    flag = placeholder(dtypes.bool_, [])
+    before = state_ops.assign(v, [3.0, 3.0])
+    result = control_flow_ops.cond(
+        flag,
+        lambda: state_ops.assign_add(state_ops.assign(v, [1.0, 1.0]), [1.0, 2.0]),
+        lambda: state_ops.assign_sub(before, [1.0, 2.0]),
+    )
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run(result, {flag: True}).tolist() == session.run(v).tolist() == [2, 3]
+        assert session.run(result, {flag: False}).tolist() == session.run(v).tolist() == [2, 1]
 
 
 def test_fetched_values_are_not_changed_by_later_updates():

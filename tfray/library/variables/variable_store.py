@@ -146,7 +146,7 @@ class VariableStore:
             aggregation=request.aggregation,
         )
         self.variables[request.name] = variable
-        if request.regularizer is not None:
+        if request.regularizer:  # one that is empty, such as {}, stands for none and hides the scope's
             _regularize(variable, request.name, request.regularizer)
         return variable
 

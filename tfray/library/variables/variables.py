@@ -152,14 +152,16 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         expected_shape: Accepted for TensorFlow 1's sake; the shape is that of the initial value.
         import_scope: Name scope under which the graph that holds `variable_def` was loaded.
         constraint: Function from the value after an optimizer's update to the value to keep.
-        use_resource: Accepted for TensorFlow 1's sake: every variable has a handle.
+        use_resource: Every variable has a handle. When True, the shape of the initial value need not be known: the
+            variable has what is known of it, and values of other shapes may be assigned.
         synchronization: When copies are made equal, a `tf.VariableSynchronization`: there is one copy. With
             ``ON_READ`` the variable is not trainable unless `trainable` says so.
         aggregation: How updates of copies are put together, a `tf.VariableAggregation`: there is one copy.
         shape: Static shape, with which that of the initial value has to agree; the latter's when None.
 
     Raises:
-        ValueError: There is no initial value, or its shape is unknown although it is to be validated; or
+        ValueError: There is no initial value, or its shape is unknown although it is to be validated and
+            `use_resource` is not True; or
             `synchronization` or `aggregation` is not one of those.
     """
 
@@ -211,7 +213,8 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         wanted = None if dtype is None else as_dtype(dtype)
         # A variable made inside a branch or a loop belongs to the whole program: it is not made anew in each turn.
         with outermost() as graph, graph.control_dependencies(None):
-            self._create(graph, initial_value, wanted, name or "Variable", validate_shape, caching_device, shape)
+            named = name or "Variable"
+            self._create(graph, initial_value, wanted, named, validate_shape, caching_device, shape, use_resource)
         graph.add_to_collections(collections, self)
 
     def _create(
@@ -223,6 +226,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         validate_shape: bool,
         caching_device: DeviceLike | None,
         shape: ShapeLike,
+        use_resource: bool | None,
     ) -> None:
         with graph.name_scope(name) as scope:
             if callable(initial_value):
@@ -236,10 +240,12 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
                     f"variable {scope[:-1]!r}: its initial value {value!r} was computed within a branch or a loop, and "
                     "exists only there; pass a function without arguments that computes it"
                 )
-            if validate_shape and not value.shape.is_fully_defined():
+            if validate_shape and use_resource and shape is None and not value.shape.is_fully_defined():
+                shape = value.shape
+            if validate_shape and not use_resource and not value.shape.is_fully_defined():
                 raise ValueError(
                     f"variable {scope[:-1]!r}: initial_value must have a shape specified, not {value.shape}; give it "
-                    "a full static shape, or use validate_shape=False"
+                    "a full static shape, or use validate_shape=False or use_resource=True"
                 )
             self._shape = value.shape if validate_shape else TensorShape(None)
             if shape is not None:
@@ -389,7 +395,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         return self._snapshot
 
     def _ref(self) -> Tensor:
-        return self.handle
+        return self._snapshot  # where TensorFlow returns what is read and updated: updates take it as well
 
     # -- writing ---------------------------------------------------------------------------------
 
