@@ -30,6 +30,7 @@ from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.gather_ops import check_indices, gather
 from tfray.ops.arrays.shape_ops import cast, host_ints
 from tfray.ops.kernels.precision import sortable
+from tfray.ops.kernels.text import blank
 
 # -- unique --------------------------------------------------------------------------------------------
 
@@ -327,9 +328,7 @@ def _dynamic_stitch_kernel(ctx: KernelContext, *indices_and_data: Array) -> Arra
     places = ctx.xp.concatenate([index.reshape(-1) for index in indices])
     count = int(places.max()) + 1 if places.size else 0
     check_indices(ctx, places, count)
-    merged = ctx.xp.zeros((count, *rest), ctx.output_dtype())
-    if merged.dtype == object:
-        merged.fill(b"")
+    merged = blank(ctx, (count, *rest))
     if ctx.xp is np:
         merged[places] = np.concatenate([_rows(values, index) for index, values in zip(indices, data, strict=True)])
         return merged

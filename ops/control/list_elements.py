@@ -12,6 +12,7 @@ from tfray.framework.op_def import Array, KernelContext
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.control.element_checks import check_joinable, shown
+from tfray.ops.kernels.text import blank
 
 
 def _merged(first: TensorShape, second: TensorShape) -> TensorShape:
@@ -33,8 +34,10 @@ def _declared(ctx: KernelContext, flow: TensorList) -> TensorShape:
     return shape if flow.element_shape is None else _merged(shape, flow.element_shape)
 
 
-def unwritten(ctx: KernelContext, flow: TensorList, index: int) -> Array:
-    """Zeros for an element that was never written: in the declared shape, or that of another one of a list.
+def unwritten(ctx: KernelContext, flow: TensorList, index: int, output: int = 0) -> Array:
+    """What stands for an element that was never written: zeros or empty strings, in the dtype of an output.
+
+    Its shape is the declared one, or that of another element of a list.
 
     Raises:
         InvalidArgumentError: There is no such element, or nothing tells its shape.
@@ -59,7 +62,7 @@ def unwritten(ctx: KernelContext, flow: TensorList, index: int) -> Array:
             f"Could not read from TensorArray index {index} because it has not yet been written to, and the shape of "
             "its elements is not known; write it before it is read, or give element_shape"
         )
-    return ctx.xp.zeros(tuple(shape.sizes), ctx.output_dtype())
+    return blank(ctx, shape.sizes, output)
 
 
 def elements_to_stack(ctx: KernelContext, flow: TensorList, positions: Sequence[int]) -> list[Any]:
@@ -76,7 +79,7 @@ def elements_to_stack(ctx: KernelContext, flow: TensorList, positions: Sequence[
     for row, position in enumerate(positions):
         if elements[row] is MISSING:
             is_known = shape.rank is not None and written is not None and 0 <= position < flow.size
-            zeros = ctx.xp.zeros(np.shape(written), ctx.output_dtype()) if is_known and written is not None else None
+            zeros = blank(ctx, np.shape(written)) if is_known and written is not None else None
             elements[row] = unwritten(ctx, flow, position) if zeros is None else zeros
     shapes = {np.shape(element) for element in elements}
     if len(shapes) > 1:
@@ -96,7 +99,7 @@ def _elements_of_list(
             shape = _merged(shape, TensorShape(np.shape(element)))
     if not shape.is_fully_defined():
         shape = _from_others(flow, positions, shape)
-    zeros = ctx.xp.zeros(tuple(shape.sizes), ctx.output_dtype())
+    zeros = blank(ctx, shape.sizes)
     return [zeros if element is MISSING else element for element in elements]
 
 
@@ -178,7 +181,7 @@ def _joined_of_list(
             raise InvalidArgumentError(
                 "Concat requires the first dimension of elements that were never written: element_shape has none"
             )
-        zeros = ctx.xp.zeros((first, *rest.sizes), ctx.output_dtype())
+        zeros = blank(ctx, (first, *rest.sizes))
         return [zeros if element is MISSING else element for element in elements]
     return list(elements)
 

@@ -292,14 +292,14 @@ TENSOR_ARRAY_SIZE = register(
 # -- one element ---------------------------------------------------------------------------------------
 
 
-def element_at(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
-    """The element, or zeros of the shape of elements that an operation declares."""
+def element_at(ctx: KernelContext, flow: TensorList, index: Array, output: int = 0) -> Array | TensorList:
+    """The element, which becomes an output; or zeros of the shape of elements that an operation declares."""
     position = int(index)
     found = flow.element(position)
     if type(found) is np.ndarray and ctx.xp is np:
         return found
     if found is MISSING:
-        return unwritten(ctx, flow, position)
+        return unwritten(ctx, flow, position, output)
     return found if isinstance(found, TensorList) else ctx.asarray(found)
 
 

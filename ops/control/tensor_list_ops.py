@@ -87,7 +87,7 @@ TENSOR_ARRAY_RESIZE = register(
 def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
     if not flow.size:
         raise InvalidArgumentError("Trying to pop from an empty list.")
-    last = element_at(ctx, flow, np.array(flow.size - 1))  # before there is a newer version
+    last = element_at(ctx, flow, np.array(flow.size - 1), 1)  # before there is a newer version
     return flow.without_last(), last
 
 

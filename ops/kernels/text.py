@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework.arguments import abbreviated
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, KernelContext
 
 UNITS = ("BYTE", "UTF8_CHAR")
 
@@ -25,6 +25,20 @@ def as_string(value: Array) -> bytes:
     """A kernel's scalar input as a bytes object."""
     string: bytes = as_strings(value).item()
     return string
+
+
+def blank(ctx: KernelContext, sizes: Iterable[int | None], output: int = 0) -> Array:
+    """What nothing has written yet: zeros, or empty strings, in the dtype of an output of the operation.
+
+    Args:
+        ctx: The context of the operation.
+        sizes: The sizes of the array, all of which are known.
+        output: Which output.
+    """
+    array = ctx.xp.zeros(tuple(sizes), ctx.output_dtype(output))
+    if array.dtype == object:
+        array.fill(b"")
+    return array
 
 
 def text_attr(what: str, value: Any) -> str:

@@ -84,7 +84,16 @@ def with_one(shape, index=1, value=(1.0, 2.0)):
     ],
 )  # fmt: skip
 def test_elements_that_were_never_written_are_zeros_of_the_shape_that_is_known(make, expected):
-    assert run(make()).tolist() == expected
+    tensor = make()
+    found = run(tensor)
+    assert found.tolist() == expected
+    assert found.dtype == tensor.dtype.as_numpy_dtype
+
+
+def test_strings_that_were_never_written_are_empty():
+    array = tf.TensorArray(tf.string, 3, element_shape=[]).write(0, "x")
+    assert run(array.stack()).tolist() == [b"x", b"", b""]
+    assert run(array.read(1)) == b""
 
 
 @pytest.mark.parametrize(
