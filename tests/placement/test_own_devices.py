@@ -102,6 +102,19 @@ def test_variables_and_queues_stay_with_the_cpu(use_resource):
     assert len(ops) == 3 and {places[op.name] for op in ops} == {"CPU:0"}
 
 
+def test_arrays_of_variants_stay_on_the_cpu():
+    x = tf.placeholder(tf.float32, [2])
+    arrays = [
+        tf.TensorArray(tf.float32, 1, element_shape=[2]).write(0, x * factor, name="written") for factor in (2, 3)
+    ]
+    flow = tf.stack([each.flow for each in arrays], name="stacked")[1]
+    second = tf.TensorArray(tf.float32, flow=flow, element_shape=[2]).read(0)
+    (result,), places = Worker().run(tf.identity(second, name="read"), {x: np.float32([1, 2])})
+    assert result.tolist() == [3, 6]
+    assert places["stacked"] == "CPU:0" and places["read"] == "GPU:0"
+    assert {where for name, where in places.items() if name.startswith("written")} == {"GPU:0"}
+
+
 def loop_of_numbers(x):
     return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(y @ x)), [0, x])[1]
 

@@ -37,8 +37,12 @@ def has_kernel(op: Operation, device_type: str) -> bool:
 
 
 def not_held(op: Operation, device_type: str) -> frozenset[DType]:
-    """The dtypes of `op` of which devices of that type hold no elements."""
-    return NOT_HELD[device_type] & dtypes_of(op) if device_type in NOT_HELD else frozenset()
+    """The dtypes of `op` of which devices of that type hold no elements. They hold a variant, and no array of them."""
+    if device_type not in NOT_HELD:
+        return frozenset()
+    variants = [tensor for tensor in (*op.inputs, *op.outputs) if tensor.dtype is dtypes.variant]
+    arrays = frozenset(tensor.dtype for tensor in variants if tensor.shape.rank)
+    return (NOT_HELD[device_type] & dtypes_of(op)) | arrays
 
 
 def dtypes_of(op: Operation) -> frozenset[DType]:
