@@ -512,8 +512,10 @@ class Emitter:
         return self._program.refer(f"op{op.id}", describe(op, self._memory.slot_of))
 
     def _statement(self, op: Operation, arguments: list[str]) -> str:
-        copied = bool(op.outputs) and op.outputs[0] in self._memory.copied_reads
-        return f"{self._targets(op)}{self._call(op, arguments)}{'.copy()' if copied else ''}"
+        call = self._call(op, arguments)
+        if not self._memory.copied_reads.isdisjoint(op.outputs):
+            call = f"{call}.copy()" if len(op.outputs) == 1 else f"[each.copy() for each in {call}]"
+        return f"{self._targets(op)}{call}"
 
     def _targets(self, op: Operation) -> str:
         """What the call of a kernel is assigned to, with the sign; empty if it returns nothing."""

@@ -42,6 +42,20 @@ def test_the_first_examples_are_candidates_and_the_others_are_counted(session):
     assert size == 3 and not variance.any()
 
 
+def test_what_is_learned_in_a_step_changes_no_answer_from_before_it(session):
+    graphs = one_split(num_splits_to_consider=1, split_after_samples=4)
+    column = np.array([3, 1, 3, 4, 5], np.float32)[:, None]
+    answers = graphs.inference_graph(column)
+    with tf.control_dependencies([answers[0]]):
+        trained = graphs.training_graph(column, [0, 0, 1, 1, 1])
+    with tf.control_dependencies([trained]):
+        shown = [tf.identity(each) for each in answers]
+    first = session.run(shown)[0]
+    second = session.run(shown)[0]
+    assert (first == first[0]).all()  # the tree has one leaf yet
+    np.testing.assert_allclose(second[[0, 3]], [[0.5, 0.5], [0, 1]])
+
+
 def test_below_a_threshold_goes_to_the_left_if_asked(session):
     graphs = one_split(num_splits_to_consider=1, split_after_samples=4, split_name="less")
     mean, _, _ = run_split(session, graphs, [3, 1, 3, 4, 5], [0, 0, 1, 1, 1], ask=[2.5, 3, np.nan])
