@@ -51,8 +51,6 @@ def _assert_compares(
     with get_default_graph().name_scope(name):
         x = convert_to_tensor(x, y.dtype if isinstance(y, Tensor) and not isinstance(x, Tensor) else None)
         y = convert_to_tensor(y, x.dtype)
-        if x.dtype is not y.dtype:
-            raise ArgumentError(f"{name}: y has type {y.dtype.name} that does not match type {x.dtype.name} of 'x'")
         holds = reduce_all(compare(x, y))
         known = constant_value(holds)
         if known is not None and bool(known):

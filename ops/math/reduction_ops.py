@@ -103,7 +103,8 @@ def reduce_by(
     axis = by_either_name(definition.name, axis=axis, reduction_indices=reduction_indices)
     keep = bool(by_either_name(definition.name, keepdims=keepdims, keep_dims=keep_dims))
     # Lists of nothing, and NumPy's values, become truth values where these are needed.
-    casts = input_tensor == [] if isinstance(input_tensor, list) else isinstance(input_tensor, (np.ndarray, np.generic))
+    is_nothing = isinstance(input_tensor, (list, tuple)) and not input_tensor
+    casts = is_nothing or isinstance(input_tensor, (np.ndarray, np.generic))
     only = dtypes.bool_ if casts and definition.types["T"] == (dtypes.bool_,) else None
     input_tensor = convert_to_tensor(input_tensor, only)
     axis = axes_tensor(input_tensor, axis)

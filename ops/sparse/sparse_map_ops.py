@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -59,6 +60,31 @@ def _map(ctx: KernelContext) -> Any:
 _NAMED: Final = ("container", "shared_name")
 
 
+def _keeping(
+    name: str, output: str, shape: Callable[[Operation], Sequence[TensorShape]], kernel: Callable[..., Array]
+) -> OpDef:
+    """The definition of an operation that keeps a sparse tensor, or its rows, and returns numbers."""
+    return OpDef(
+        name=name,
+        inputs=("indices: int64", "values: T", "dense_shape: int64"),
+        outputs=(f"{output}: int64",),
+        attrs=_NAMED,
+        types={"T": dtypes.VALUES},
+        shape=shape,
+        kernels=on_cpu(kernel),
+        gradient=not_differentiable,
+        stateful=True,
+    )
+
+
+def _kept(
+    definition: OpDef, sp_input: SparseLike, container: str | None, shared_name: str | None, name: str | None
+) -> Tensor:
+    sparse = as_sparse(sp_input)
+    attrs = {"container": container or "", "shared_name": shared_name or ""}
+    return add_op(definition, sparse.indices, sparse.values, sparse.dense_shape, name=name, **attrs)
+
+
 def add_sparse_to_tensors_map(
     sp_input: SparseLike, container: str | None = None, shared_name: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -73,9 +99,7 @@ def add_sparse_to_tensors_map(
     Returns:
         An int64 scalar: its number, for `take_many_sparse_from_tensors_map`.
     """
-    sparse = as_sparse(sp_input)
-    attrs = {"container": container or "", "shared_name": shared_name or ""}
-    return add_op(ADD_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name, **attrs)
+    return _kept(ADD_SPARSE, sp_input, container, shared_name, name)
 
 
 def _add_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: Array) -> Array:
@@ -83,19 +107,7 @@ def _add_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: 
     return number
 
 
-ADD_SPARSE: Final = register(
-    OpDef(
-        name="AddSparseToTensorsMap",
-        inputs=("indices: int64", "values: T", "dense_shape: int64"),
-        outputs=("handle: int64",),
-        attrs=_NAMED,
-        types={"T": dtypes.VALUES},
-        shape=scalar,
-        kernels=on_cpu(_add_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+ADD_SPARSE: Final = register(_keeping("AddSparseToTensorsMap", "handle", scalar, _add_kernel))
 
 
 def add_many_sparse_to_tensors_map(
@@ -115,9 +127,7 @@ def add_many_sparse_to_tensors_map(
     Raises:
         InvalidArgumentError: While running: the rank is below 2, or positions are not in order.
     """
-    sparse = as_sparse(sp_input)
-    attrs = {"container": container or "", "shared_name": shared_name or ""}
-    return add_op(ADD_MANY_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name, **attrs)
+    return _kept(ADD_MANY_SPARSE, sp_input, container, shared_name, name)
 
 
 def _add_many_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: Array) -> Array:
@@ -130,19 +140,7 @@ def _vector(op: Operation) -> list[TensorShape]:
     return [TensorShape([None])]
 
 
-ADD_MANY_SPARSE: Final = register(
-    OpDef(
-        name="AddManySparseToTensorsMap",
-        inputs=("indices: int64", "values: T", "dense_shape: int64"),
-        outputs=("handles: int64",),
-        attrs=_NAMED,
-        types={"T": dtypes.VALUES},
-        shape=_vector,
-        kernels=on_cpu(_add_many_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+ADD_MANY_SPARSE: Final = register(_keeping("AddManySparseToTensorsMap", "handles", _vector, _add_many_kernel))
 
 
 def take_many_sparse_from_tensors_map(

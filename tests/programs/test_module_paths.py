@@ -721,28 +721,6 @@ def test_cells_take_the_arguments_of_0_12(old):
     assert tf.nn.rnn_cell.GRUCell(3, 7).state_size == 3
 
 
-def test_small_functions_that_programs_import():
-    from tfray.programs import internal_names
-
-    names = {"a/b": "b", "^a/b": "^b", "loc:@a/b": "loc:@b", "ab/c": "ab/c", "a//b": "b"}
-    assert {name: internal_names.strip_name_scope(name, "a/") for name in names} == names
-    within = {"b": "a/b", "^b": "^a/b", "loc:@b/c": "loc:@a/b/c"}
-    assert {name: internal_names.prepend_name_scope(name, "a/") for name in within} == within
-    assert internal_names.prepend_name_scope("b", None) == "b"
-    assert internal_names.is_resource_variable(tfray.Variable(1.0))
-    assert not internal_names.is_resource_variable(tfray.constant(1.0))
-    assert internal_names.strip_name_scope("a/b", None) == "a/b"
-    look_up = internal_names.deprecated_argument_lookup
-    assert look_up("axis", None, "dim", 3) == 3 and look_up("axis", 4, "dim", None) == 4
-    with pytest.raises(ValueError, match="Cannot specify both 'dim' and 'axis'"):
-        look_up("axis", 4, "dim", 3)
-    assert "strip_name_scope" in internal_names.make_all("tfray.programs.internal_names")
-    assert internal_names.remove_undocumented("tfray.programs.internal_names") is None
-    assert not internal_names.executing_eagerly_outside_functions()
-    with internal_names.nothing("anything"):
-        pass
-
-
 def test_the_strategy_of_one_replica_updates_and_reduces():
     """What TensorFlow's model optimization and others ask for, whether or not there is a strategy."""
     names = tensorflow_modules.install()

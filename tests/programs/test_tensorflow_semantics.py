@@ -343,6 +343,7 @@ def test_what_tensorflow_refuses_is_refused(build, error, match):
     [
         (lambda: tf.logical_not(np.int32([3, 0])), [False, True]),
         (lambda: tf.reduce_any(np.float64([0, 2])), True),
+        (lambda: tf.reduce_all(()), True),
         (lambda: tf.angle([1.0, -2.0]), [0, 0]),
         (lambda: tf.layers.max_pooling2d([[[[1.0], [2.0]], [[4.0], [3.0]]]], 2, 2, data_format=None), [[[[4.0]]]]),
         (lambda: tf.angle(np.int32([3])), [0]),
