@@ -65,6 +65,7 @@ VALUES = [
     ),
     (layers.Softmax, {"axis": 1}, IMAGES, lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True)),
     (layers.SpatialDropout2D, {"rate": 0.5}, IMAGES, lambda x: x),
+    (layers.GlobalMaxPooling2D, {}, IMAGES, lambda x: x.max((1, 2))),
     (layers.GaussianDropout, {"rate": 0.5}, IMAGES, lambda x: x),
     (layers.AlphaDropout, {"rate": 0.5}, IMAGES, lambda x: x),
 ]
@@ -78,6 +79,43 @@ def test_values_and_shapes(made, settings, value, expected):
     assert layer.compute_output_shape((None, *value.shape[1:])).as_list() == [None, *found.shape[1:]]
     again = layers.deserialize(layers.serialize(layer))
     np.testing.assert_allclose(applied(again, value), found)
+
+
+RANKS = [
+    *[(kind + f"{rank}D", rank + 2) for kind in ("Cropping", "UpSampling", "ZeroPadding") for rank in (1, 2, 3)],
+    *[(f"Global{kind}Pooling{rank}D", rank + 2) for kind in ("Max", "Average") for rank in (1, 2, 3)],
+    *[(f"SpatialDropout{rank}D", rank + 2) for rank in (1, 2, 3)],
+]
+
+
+@pytest.mark.parametrize(("name", "rank"), RANKS)
+def test_inputs_of_another_rank_are_refused(name, rank):
+    layer = getattr(layers, name)(*[0.5] * name.startswith("Spatial"))
+    with pytest.raises(ValueError, match=f"incompatible with the layer: expected ndim={rank}"):
+        layer(tf.ones([2] * (rank - 1)))
+    assert layer(tf.ones([3] * rank)).shape.rank is not None
+    if not name.endswith("1D"):
+        with pytest.raises(ValueError, match="`data_format` argument must be one of"):
+            getattr(layers, name)(*[0.5] * name.startswith("Spatial"), data_format="NHWC")
+
+
+@pytest.mark.parametrize("layer", [tf.layers.Conv1D, tf.layers.SeparableConv1D, layers.Conv1D, layers.SeparableConv1D])
+@pytest.mark.parametrize(("steps", "gap", "data_format"), [(1, 2, "channels_last"), (2, 1, "channels_first")])
+def test_causal_sequences_see_no_later_step(layer, steps, gap, data_format):
+    made = layer(2, 3, steps, "causal", data_format, gap)
+    values = np.random.default_rng(0).normal(size=(2, 8, 3)).astype(np.float32)
+    later = np.where(np.arange(8)[:, None] > 4, 9.0, values).astype(np.float32)
+    turned = (lambda x: x.transpose(0, 2, 1)) if data_format == "channels_first" else (lambda x: x)
+    found = [made(tf.constant(turned(each))) for each in (values, later)]
+    assert made.compute_output_shape(turned(values).shape) == found[0].shape
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        one, other = (turned(each) for each in session.run(found))
+    assert one.shape == (2, 8 // steps, 2)
+    np.testing.assert_array_equal(one[:, : 4 // steps + 1], other[:, : 4 // steps + 1])
+    assert not np.allclose(one[:, 4 // steps + 1 :], other[:, 4 // steps + 1 :])
+    with pytest.raises(ValueError, match="expected 'same' or 'valid'"):
+        tf.layers.Conv2D(2, 3, padding="causal")
 
 
 def test_descriptions_of_nothing_and_of_layers():
@@ -237,6 +275,7 @@ NORMS = np.sqrt((WEIGHTS**2).sum(0))
     [
         ("max_norm", WEIGHTS * (np.minimum(NORMS, 2) / (NORMS + 1e-7))),
         ("non_neg", np.maximum(WEIGHTS, 0)),
+        (keras.constraints.Constraint(), WEIGHTS),
         ("UnitNorm", WEIGHTS / (NORMS + 1e-7)),
         (keras.constraints.MinMaxNorm(0.5, 1.0, 0.5), WEIGHTS * (0.5 * np.clip(NORMS, 0.5, 1) / NORMS + 0.5)),
     ],

@@ -25,11 +25,11 @@ Axis = int | Sequence[int]
 
 
 class Constraint(Described):
-    """A function from weights to those to keep. Derived classes define ``__call__``."""
+    """A function from weights to those to keep. Derived classes define ``__call__``; this one keeps them all."""
 
-    def __call__(self, w: Any) -> Tensor:
+    def __call__(self, w: Any) -> Any:
         """The weights to keep."""
-        raise NotImplementedError
+        return w
 
 
 class MaxNorm(Constraint):

@@ -36,6 +36,16 @@ def image_data_format() -> str:
     return str(_settings["image_data_format"])
 
 
+def normalize_data_format(data_format: str | None) -> str:
+    """A layer's order of dimensions: None is `image_data_format`. Raises `ValueError` for others than the two."""
+    found = image_data_format() if data_format is None else data_format
+    if not isinstance(found, str) or found.lower() not in ("channels_first", "channels_last"):
+        raise ValueError(
+            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {data_format}'
+        )
+    return found.lower()
+
+
 def set_image_data_format(data_format: str) -> None:
     """Set it. Raises `ValueError` for others."""
     if data_format not in ("channels_first", "channels_last"):

@@ -8,6 +8,7 @@ from tfray.contrib.graph_editor.select import get_forward_walk_ops
 from tfray.framework import nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation, Tensor
+from tfray.keras.settings import normalize_data_format as normalize_data_format
 from tfray.library.variables.variables import Variable
 from tfray.ops.control.control_flow_ops import smart_cond
 
@@ -39,16 +40,6 @@ def to_list(x: Any) -> list[Any]:
 def make_batches(size: int, batch_size: int) -> list[tuple[int, int]]:
     """First index, and index past the last, of each batch of `size` examples; the last batch may be smaller."""
     return [(start, min(size, start + batch_size)) for start in range(0, size, batch_size)]
-
-
-def normalize_data_format(value: str | None) -> str:
-    """``channels_last`` or ``channels_first``, in lower case. Raises `ValueError` for anything else."""
-    found = (value or "channels_last").lower()
-    if found not in _NAMES:
-        raise ValueError(
-            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
-        )
-    return found
 
 
 def normalize_padding(value: Any) -> Any:

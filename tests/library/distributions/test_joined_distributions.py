@@ -185,6 +185,20 @@ def test_mixtures(name):
     np.testing.assert_allclose(drawn.var((0, 1)), variance, rtol=0.15)
 
 
+def test_chances_below_a_value():
+    mine = D.MixtureSameFamily(D.Categorical(probs=PROBS), D.Normal(LOC, np.abs(LOC) + 0.3))
+    expected = (PROBS * stats.norm(LOC, np.abs(LOC) + 0.3).cdf(VALUES[..., :1])).sum(-1)
+    np.testing.assert_allclose(
+        run([mine.cdf(VALUES[..., 0]), mine.survival_function(VALUES[..., 0])]), [expected, 1 - expected]
+    )
+
+
+def test_a_matrix_that_is_not_given_is_the_identity():
+    plain = D.MultivariateNormalTriL([1.0, 2.0])
+    expected = stats.norm([1.0, 2.0]).logpdf([0.0, 0.0]).sum()
+    np.testing.assert_allclose(run(plain.log_prob([0.0, 0.0])), expected, rtol=1e-6)
+
+
 def test_mixtures_of_vectors():
     locs, probs = RANDOM.normal(size=(3, 2)), PROBS[0]
     vectors = [D.MultivariateNormalDiag(loc, np.ones(2)) for loc in locs]
@@ -203,7 +217,8 @@ def test_mixtures_of_vectors():
         (lambda: D.MultivariateNormalDiag(W(LOC), np.float32(DIAG)), ValueError, "same dtype"),
         (lambda: run(D.MultivariateNormalDiag(LOC, DIAG * 0, validate_args=True).sample()), ValueError, "Singular"),
         (lambda: run(D.MultivariateNormalTriL(LOC, TRIL * 0, validate_args=True).sample()), ValueError, "Singular"),
-        (lambda: D.MultivariateNormalTriL(LOC), ValueError, "needs scale_tril"),
+        (lambda: D.MultivariateNormalTriL(), ValueError, "give loc"),
+        (lambda: D.RelaxedOneHotCategorical(0.5, [0.1, 0.2], dtype=tf.float64), ValueError, "dtype is float64, but"),
         (lambda: D.Mixture(D.Bernoulli(0.5), [D.Normal(0.0, 1.0)]), TypeError, "Categorical"),
         (lambda: D.Mixture(D.Categorical([0.0, 1.0]), [D.Normal(0.0, 1.0)]), ValueError, "2 classes, and there are 1"),
         (lambda: D.Mixture(D.Categorical([0.0]), []), ValueError, "non-empty"),

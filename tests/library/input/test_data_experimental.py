@@ -102,6 +102,8 @@ def test_numbers_without_end():
     assert elements(experimental.RandomDataset(3), 5) != [0] * 5
     assert len(set(draws)) == 5
     assert all(0 <= draw < 2**32 for draw in draws)
+    twice = elements(experimental.RandomDataset(3).take(2).repeat(2), 4)
+    assert twice == draws[:2] * 2
 
 
 def test_distinct_elements():

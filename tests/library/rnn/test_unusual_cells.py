@@ -114,6 +114,24 @@ def test_units_open_by_time(session, peepholes):
     np.testing.assert_allclose(got_output, k * np.tanh(next_c) * leave + (1 - k) * h, rtol=1e-4, atol=1e-5)
 
 
+def test_coupled_gates_of_mean_zero(session):
+    x = np.array([[1.5, -2, 0.25], [0, 3, -1]], np.float32)
+    cell = rnn.CoupledInputForgetGateLSTMCell(3, True, num_proj=2, layer_norm=True, norm_gain=0.9, norm_shift=0.1)
+    outputs, state = tf.nn.static_rnn(cell, [tf.constant(x), tf.constant(x * 0.5)], dtype=tf.float32)
+    variables = tf.global_variables()
+    session.run([each.initializer for each in variables])
+    starts = {each.op.name.partition("cell/")[2]: session.run(each) for each in variables[2:8]}
+    assert all((value == (0.9 if name.endswith("gamma") else 0.1)).all() for name, value in starts.items())
+    for place, each in enumerate(variables):
+        size = each.shape.num_elements()
+        each.load(np.sin(np.arange(size) * 1.3 + place).reshape(each.shape.as_list()), session)
+    # What TensorFlow 1.15 gives for these weights, in the order of its variables.
+    expected = [[[0.2699, -0.3537], [-0.625, 0.0099]], [[-0.387, -0.0649], [0.4459, -0.335]]]
+    np.testing.assert_allclose(session.run(outputs), expected, atol=1e-4)
+    memory = [[-0.2605, -0.589, 0.8934], [-0.8033, 0.6939, 0.9051]]
+    np.testing.assert_allclose(session.run(state.c), memory, atol=1e-4)
+
+
 def held(session):
     variables = tf.global_variables()
     return zip(variables, session.run(variables), strict=True)

@@ -71,8 +71,9 @@ def test_a_learning_rate_for_each_layer(skipped, start):
     for gradient in np.array(GRADIENTS[:2]):
         size, slope = np.linalg.norm(value), np.linalg.norm(gradient)
         ratio = 0.125 * size / (slope + 0.25 * size + 0.0625) if size and not skipped else 1
-        momentum = 0.75 * momentum + gradient
-        value = value - 0.5 * ratio * momentum
+        decay = 0 if skipped else 0.25 * value
+        momentum = 0.75 * momentum + 0.5 * ratio * (gradient + decay)
+        value = value - momentum
     np.testing.assert_allclose(trained(optimizer, GRADIENTS[:2], start), value, rtol=1e-5)
     with pytest.raises(ValueError, match="momentum should be positive"):
         tf.contrib.opt.LARSOptimizer(0.5, -1.0)
@@ -161,6 +162,29 @@ def test_weights_that_decay(session, make, expected):
     session.run(step)
     np.testing.assert_allclose(session.run(v), expected, rtol=1e-5)
     np.testing.assert_allclose(session.run(kept), np.add(expected, [0.1, 0.2]), rtol=1e-5)
+
+
+def test_rows_without_a_gradient_do_not_decay(session):
+    optimizer = tf.contrib.opt.MomentumWOptimizer(0.1, 0.5, 0.9)
+    table = tf.Variable([[1.0], [2.0], [4.0]])
+    step = optimizer.minimize(tf.reduce_sum(tf.gather(table, [1, 1])))
+    session.run(tf.global_variables_initializer())
+    session.run(step)
+    np.testing.assert_allclose(session.run(table), [[1.0], [2.0 * 0.9 - 0.5 * 2], [4.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda opt: opt.NadamOptimizer(), ["beta1_power", "beta2_power", "v/Adam", "v/Adam_1"]),
+        (lambda opt: opt.AdaMaxOptimizer(), ["beta1_power", "v/AdaMax", "v/AdaMax_1"]),
+        (lambda opt: opt.LARSOptimizer(0.1), ["v/LARSOptimizer"]),
+    ],
+)
+def test_checkpoints_name_what_optimizers_keep_as_in_tensorflow(make, names):
+    variable = tf.Variable([1.0], name="v")
+    make(tf.contrib.opt).minimize(variable * variable)
+    assert sorted(each.op.name for each in tf.global_variables()) == sorted(["v", *names])
 
 
 # -- optimizers outside the graph --------------------------------------------------------------------------

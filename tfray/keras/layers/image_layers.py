@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from tfray.keras.convolution_functions import resize_images
 from tfray.keras.layers.keras_variants import InKeras
-from tfray.keras.settings import image_data_format
-from tfray.library.layers import convolution_layers, keras_layer, pooling_layers
+from tfray.keras.settings import image_data_format, normalize_data_format
+from tfray.library.layers import convolution_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
+from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -17,29 +18,7 @@ from tfray.ops.math.sorting_ops import repeat as repeated
 
 
 class Conv1D(InKeras, convolution_layers.Conv1D):
-    """A convolution of sequences; arguments as for `tf.layers.Conv1D`.
-
-    With ``padding="causal"`` no output depends on a later step.
-    """
-
-    def __init__(
-        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid", *args: Any, **kwargs: Any
-    ) -> None:
-        is_causal = isinstance(padding, str) and padding.lower() == "causal"
-        super().__init__(filters, kernel_size, strides, "valid" if is_causal else padding, *args, **kwargs)
-        if is_causal:
-            self.padding = "causal"
-
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        if self.padding == "causal":
-            pads = [[0, 0], [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0], [0, 0]]
-            first = self.data_format == "channels_first"
-            inputs = array_ops.pad(inputs, [pads[0], pads[2], pads[1]] if first else pads)
-        return super().call(inputs, **kwargs)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Static shape of the outputs for inputs of that shape."""
-        return keras_layer.Layer.compute_output_shape(self, input_shape)
+    """A convolution of sequences; arguments as for `tf.layers.Conv1D`."""
 
 
 class Conv2D(InKeras, convolution_layers.Conv2D):
@@ -158,29 +137,32 @@ class AveragePooling3D(_Pooling, pooling_layers.AveragePooling3D):
     _takes_images = True
 
 
-class _Global(Layer):
+class _Spatial(Layer):
+    """A layer of sequences, images or volumes: `_dimensions` is the number of their axes but batch and channels."""
+
     _dimensions: ClassVar[int]
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.data_format = data_format or image_data_format()
+        self.data_format = normalize_data_format(data_format)
+        self.input_spec = InputSpec(ndim=self._dimensions + 2)
 
-    def _axes(self) -> list[int]:
+    def _axes(self) -> range:
         first = 2 if self.data_format == "channels_first" else 1
-        return list(range(first, first + self._dimensions))
+        return range(first, first + self._dimensions)
 
 
-class _GlobalMean(_Global):
+class _GlobalMean(_Spatial):
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return math_ops.reduce_mean(inputs, self._axes())
+        return math_ops.reduce_mean(inputs, [*self._axes()])
 
 
-class _GlobalMax(_Global):
+class _GlobalMax(_Spatial):
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return math_ops.reduce_max(inputs, self._axes())
+        return math_ops.reduce_max(inputs, [*self._axes()])
 
 
-class GlobalAveragePooling1D(_Global):
+class GlobalAveragePooling1D(_Spatial):
     """The mean of each channel of a sequence, of the steps that are not masked."""
 
     supports_masking = True
@@ -227,14 +209,8 @@ class GlobalMaxPooling3D(_GlobalMax):
     _dimensions = 3
 
 
-class _Sized(Layer):
+class _Sized(_Spatial):
     """A layer that changes the sizes of sequences, images or volumes."""
-
-    _dimensions: ClassVar[int]
-
-    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.data_format = data_format or image_data_format()
 
     def _pairs(self, sizes: Any, what: str) -> list[tuple[int, ...]]:
         if sizes is None:
@@ -251,9 +227,6 @@ class _Sized(Layer):
         pairs = self._pairs(sizes, what)
         return pairs[0] if self._dimensions == 1 else tuple(pairs)
 
-    def _first(self) -> int:
-        return 2 if self.data_format == "channels_first" else 1
-
 
 class _ZeroPadding(_Sized):
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
@@ -262,7 +235,7 @@ class _ZeroPadding(_Sized):
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         around: list[tuple[int, ...]] = [(0, 0)] * (self._dimensions + 2)
-        around[self._first() : self._first() + self._dimensions] = self._pairs(self.padding, "padding")
+        around[self._axes().start : self._axes().stop] = self._pairs(self.padding, "padding")
         return array_ops.pad(inputs, around)
 
 
@@ -291,7 +264,7 @@ class _Cropping(_Sized):
         self.cropping = self._checked(cropping, "cropping")
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        whole: list[slice] = [slice(None)] * self._first()
+        whole: list[slice] = [slice(None)] * self._axes().start
         pairs = self._pairs(self.cropping, "cropping")
         return inputs[(*whole, *(slice(before, -after or None) for before, after in pairs))]
 
@@ -325,7 +298,7 @@ class _UpSampling(_Sized):
         self.size: Any = sizes[0] if self._dimensions == 1 else sizes
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        for axis, size in enumerate(per_axis(self.size, self._dimensions, "size"), self._first()):
+        for axis, size in enumerate(per_axis(self.size, self._dimensions, "size"), self._axes().start):
             inputs = repeated(inputs, size, axis)
         return inputs
 

@@ -16,9 +16,10 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, constraints, initializers, regularizers, tensor_functions
 from tfray.keras.backend import get_uid, learning_phase
 from tfray.keras.layers.keras_variants import InKeras
-from tfray.keras.settings import floatx, image_data_format
+from tfray.keras.settings import floatx, normalize_data_format
 from tfray.library.layers import core_layers, feature_column, normalization_layers
 from tfray.library.layers.descriptions import restored
+from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.layers.layer_history import history
 from tfray.ops.arrays import array_ops
@@ -346,9 +347,8 @@ class _SpatialDropout(Dropout):
 
     def __init__(self, rate: float, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
-        if data_format not in (None, "channels_last", "channels_first"):
-            raise ValueError('data_format must be in {"channels_last", "channels_first"}')
-        self.data_format = data_format or image_data_format()
+        self.data_format = normalize_data_format(data_format)
+        self.input_spec = InputSpec(ndim=self._dimensions + 2)
 
     def _noise_shape(self, inputs: Tensor) -> Any:
         sizes, ones = array_ops.shape(inputs), [1] * self._dimensions

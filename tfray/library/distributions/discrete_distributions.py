@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -264,6 +265,7 @@ class ExpRelaxedOneHotCategorical(VectorDistribution):
         temperature: See there.
         logits: See there.
         probs: See there.
+        dtype: See there.
         validate_args: See `Bernoulli`.
         allow_nan_stats: See `Bernoulli`.
         name: See `Bernoulli`.
@@ -274,6 +276,7 @@ class ExpRelaxedOneHotCategorical(VectorDistribution):
         temperature: TensorLike,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "ExpRelaxedOneHotCategorical",
@@ -281,6 +284,10 @@ class ExpRelaxedOneHotCategorical(VectorDistribution):
         parameters = dict(locals())
         with get_default_graph().name_scope(name) as name:
             self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
+            if dtype is not None and as_dtype(dtype) is not self.logits.dtype:
+                raise InvalidArgumentError(
+                    f"{name}: dtype is {as_dtype(dtype).name}, but that of the parameters is {self.logits.dtype.name}"
+                )
             self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
             if validate_args:
                 self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
@@ -321,9 +328,13 @@ class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
         temperature: Positive; broadcast against the shape of the batch.
         logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
         probs: Shape ``[..., n]``: probabilities; or None.
+        dtype: That of the parameters, which samples have too; None to take it from them.
         validate_args: See `Bernoulli`.
         allow_nan_stats: See `Bernoulli`.
         name: See `Bernoulli`.
+
+    Raises:
+        ValueError: `dtype` is not that of the parameters.
     """
 
     def __init__(
@@ -331,11 +342,12 @@ class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
         temperature: TensorLike,
         logits: TensorLike | None = None,
         probs: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "RelaxedOneHotCategorical",
     ) -> None:
-        super().__init__(temperature, logits, probs, validate_args, allow_nan_stats, name)
+        super().__init__(temperature, logits, probs, dtype, validate_args, allow_nan_stats, name)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         return exp(super()._sample_n(n, seed))

@@ -200,6 +200,10 @@ class MixtureSameFamily(Distribution):
         of_parts = self.components_distribution.log_prob(array_ops.expand_dims(value, -1 - self._event_rank))
         return reduce_logsumexp(of_parts + log_softmax(self.mixture_distribution.logits), -1)
 
+    def _log_cdf(self, value: Tensor) -> Tensor:
+        of_parts = self.components_distribution.log_cdf(array_ops.expand_dims(value, -1 - self._event_rank))
+        return reduce_logsumexp(of_parts + log_softmax(self.mixture_distribution.logits), -1)
+
     def _mean(self) -> Tensor:
         return self._weighted(self.components_distribution.mean(), self.mixture_distribution.probs)
 

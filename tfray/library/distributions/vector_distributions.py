@@ -193,13 +193,13 @@ class MultivariateNormalTriL(_MultivariateNormal):
 
     Args:
         loc: Shape ``[..., n]``: means; zeros when None.
-        scale_tril: Shape ``[..., n, n]``: the matrix. What is above its diagonal is not read.
+        scale_tril: Shape ``[..., n, n]``: the matrix; the identity when None. What is above its diagonal is not read.
         validate_args: See `MultivariateNormalDiag`.
         allow_nan_stats: See `MultivariateNormalDiag`.
         name: See `MultivariateNormalDiag`.
 
     Raises:
-        ValueError: There is no `scale_tril`; the parameters are not of one floating dtype.
+        ValueError: There is neither `loc` nor `scale_tril`; they are not of one floating dtype.
         InvalidArgumentError: With `validate_args`: an element of the diagonal is 0.
     """
 
@@ -212,9 +212,11 @@ class MultivariateNormalTriL(_MultivariateNormal):
         name: str = "MultivariateNormalTriL",
     ) -> None:
         parameters = dict(locals())
-        if scale_tril is None:
-            raise InvalidArgumentError("MultivariateNormalTriL needs scale_tril")
         with get_default_graph().name_scope(name) as name:
+            if scale_tril is None:
+                if loc is None:
+                    raise InvalidArgumentError(f"{type(self).__name__}: how long vectors are is not known: give loc")
+                scale_tril = array_ops.matrix_diag(array_ops.ones_like(convert_to_tensor(loc)))
             tensors = _parameters(loc=loc, scale_tril=scale_tril)
             tril = array_ops.matrix_band_part(tensors["scale_tril"], -1, 0)
             if validate_args:
@@ -262,16 +264,13 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
     ) -> None:
         parameters = dict(locals())
         with get_default_graph().name_scope(name) as name:
+            tril = None
             if covariance_matrix is not None:
                 covariance = convert_to_tensor(covariance_matrix, name="covariance_matrix")
                 if validate_args:
                     same = assert_near(covariance, matrix_transpose(covariance), message="Matrix was not symmetric")
                     covariance = checks.after([same], covariance)
                 tril = cholesky(covariance)
-            elif loc is not None:
-                tril = array_ops.matrix_diag(array_ops.ones_like(convert_to_tensor(loc)))
-            else:
-                raise InvalidArgumentError("the size of the vectors is not known: give loc or covariance_matrix")
             super().__init__(loc, tril, validate_args, allow_nan_stats, name)
         self._parameters = parameters
 

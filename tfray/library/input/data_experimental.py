@@ -13,6 +13,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import OpDef
+from tfray.framework.random_seed import get_seed
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import as_shape
 from tfray.framework.type_aliases import Structure as Nested
@@ -55,6 +56,7 @@ from tfray.ops.checks import check_ops
 from tfray.ops.dataflow import dataset_ops, dataset_result_ops
 from tfray.ops.math import math_ops
 from tfray.ops.random import random_ops
+from tfray.ops.random.stateless_random_ops import stateless_random_uniform
 from tfray.ops.resources.dataset_cardinality import INFINITE, UNKNOWN
 from tfray.ops.strings import parsing_ops
 
@@ -272,11 +274,18 @@ class RandomDataset(Dataset):
     """int64 scalars without end, each uniform from 0 to 2**32 - 1; with a seed the same ones in every walk.
 
     Args:
-        seed: The seed; None to draw one.
+        seed: The seed; None to take that of the graph, or if it has none to draw others in each walk.
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        drawn = Counter().map(lambda _: random_ops.random_uniform([], 0, 1 << 32, dtypes.int64, seed))
+        of_graph, own = get_seed(seed)
+
+        def number(place: Tensor) -> Tensor:
+            if of_graph is None or own is None:
+                return random_ops.random_uniform([], 0, 1 << 32, dtypes.int64)
+            return stateless_random_uniform([], [of_graph << 31 | own, place], 0, 1 << 32, dtypes.int64)
+
+        drawn = Counter().map(number)
         super().__init__(drawn._variant_tensor, drawn._kinds, drawn.output_shapes)
 
 

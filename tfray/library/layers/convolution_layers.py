@@ -45,10 +45,11 @@ def layout_of(data_format: str | None, rank: int) -> str:
     return layouts[data_format]
 
 
-def padding_of(padding: str) -> str:
-    """``same`` or ``valid``, for either in any case. Operations have capitals, layers have not."""
-    if not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
-        raise InvalidArgumentError(f"padding is {padding!r}, expected 'same' or 'valid'")
+def padding_of(padding: str, known: tuple[str, ...] = ("same", "valid")) -> str:
+    """One of those that are `known`, for it in any case. Operations have capitals, layers have not."""
+    if not isinstance(padding, str) or padding.lower() not in known:
+        expected = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])])
+        raise InvalidArgumentError(f"padding is {padding!r}, expected {expected}")
     return padding.lower()
 
 
@@ -73,6 +74,7 @@ class ConvolutionLayer(Layer):
 
     rank: ClassVar[int]
     """Number of spatial axes."""
+    _paddings: ClassVar[tuple[str, ...]] = ("same", "valid")
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class ConvolutionLayer(Layer):
         self.filters = int(filters)
         self.kernel_size = per_axis(kernel_size, self.rank, "kernel_size")
         self.strides = per_axis(strides, self.rank, "strides")
-        self.padding = padding_of(padding)
+        self.padding = padding_of(padding, self._paddings)
         self.data_format = data_format
         self.dilation_rate = per_axis(dilation_rate, self.rank, "dilation_rate")
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
@@ -137,6 +139,14 @@ class ConvolutionLayer(Layer):
         """As operations have it. A layer that pads its inputs itself leaves them without."""
         return "SAME" if self.padding == "same" else "VALID"
 
+    def _padded(self, inputs: Tensor) -> Tensor:
+        """The inputs, with ``causal`` after as many zeros as a window reaches back."""
+        if self.padding != "causal":
+            return inputs
+        around = [[0, 0] for _ in self._layout]
+        around[self._spatial_axes[0]][0] = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        return array_ops.pad(inputs, around)
+
     @property
     def _channel_axis(self) -> int:
         return self._layout.index("C")
@@ -167,7 +177,7 @@ class ConvolutionLayer(Layer):
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         return self._finish(
             _CONVOLUTIONS[self.rank](
-                inputs,
+                self._padded(inputs),
                 self.kernel,
                 self.strides,
                 self._padding,
@@ -189,13 +199,18 @@ class ConvolutionLayer(Layer):
         return TensorShape(sizes)
 
     def _output_size(self, size: Any, index: int) -> Any:
-        return window_count(size, self.kernel_size[index], self.padding, self.strides[index], self.dilation_rate[index])
+        padding = "valid" if self.padding == "valid" else "same"
+        return window_count(size, self.kernel_size[index], padding, self.strides[index], self.dilation_rate[index])
 
 
 class Conv1D(ConvolutionLayer):
-    """Convolves sequences ``[batch, width, channels]``; arguments as for `Conv2D`."""
+    """Convolves sequences ``[batch, width, channels]``; arguments as for `Conv2D`.
+
+    With ``padding="causal"`` no output depends on a later step.
+    """
 
     rank = 1
+    _paddings = ("same", "valid", "causal")
 
 
 class Conv2D(ConvolutionLayer):
@@ -461,16 +476,17 @@ class ChannelwiseConv2D(SeparableConvolutionLayer):
 
 
 class SeparableConv1D(SeparableConvolutionLayer):
-    """The same for sequences; arguments as for `SeparableConv2D`."""
+    """The same for sequences; arguments as for `SeparableConv2D`. `padding` may be ``"causal"``, as for `Conv1D`."""
 
     rank = 1
+    _paddings = Conv1D._paddings
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         # A sequence is an image of height 1.
         axis = self._spatial_axes[0]
         layout = layout_of(self.data_format, 2)
         outputs = depthwise_conv_ops.separable_conv2d(
-            array_ops.expand_dims(inputs, axis),
+            array_ops.expand_dims(self._padded(inputs), axis),
             array_ops.expand_dims(self.depthwise_kernel, 0),
             array_ops.expand_dims(self.pointwise_kernel, 0),
             _four(self.strides * 2, layout),

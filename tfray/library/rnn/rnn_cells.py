@@ -396,6 +396,12 @@ def _clipped(values: Tensor, bound: float | None) -> Tensor:
     return values if bound is None else clip_by_value(values, -bound, bound)
 
 
+def normalized(values: Tensor, gamma: Any, beta: Any) -> Tensor:
+    """Each row of a matrix with mean 0 and variance 1, then times `gamma`, plus `beta` (Ba et al., 2016)."""
+    mean, variance = normalization_ops.moments(values, [1], keep_dims=True)
+    return normalization_ops.batch_normalization(values, mean, variance, beta, gamma, 1e-12)
+
+
 class LayerNormBasicLSTMCell(LayerRNNCell):
     """LSTM with layer normalisation (Ba et al., arXiv:1607.06450) and recurrent dropout (Semeniuta et al.).
 
@@ -481,6 +487,4 @@ class LayerNormBasicLSTMCell(LayerRNNCell):
     def _normalized(self, values: Tensor, scope: str) -> Tensor:
         if not self._layer_norm:
             return values
-        gamma, beta = self._norms[scope]
-        mean, variance = normalization_ops.moments(values, [1], keep_dims=True)
-        return normalization_ops.batch_normalization(values, mean, variance, beta, gamma, 1e-12)
+        return normalized(values, *self._norms[scope])

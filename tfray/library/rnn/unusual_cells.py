@@ -14,7 +14,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.rnn.rnn_cell_base import LayerRNNCell, RNNCell, activation_named, check_is_cell, input_size
 from tfray.library.rnn.rnn_cell_wrappers import linear
-from tfray.library.rnn.rnn_cells import LSTMStateTuple
+from tfray.library.rnn.rnn_cells import LSTMStateTuple, normalized
 from tfray.library.variables.initializers import Constant, InitializerLike, RandomUniform, Zeros
 from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.library.variables.variable_store import Reuse
@@ -273,6 +273,9 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         state_is_tuple: Take and return an `LSTMStateTuple`; otherwise both parts joined.
         activation: Of the candidate and of the memory in the output.
         reuse: Use variables that exist.
+        layer_norm: Normalize the candidate, the gates and the memory; there is no bias then.
+        norm_gain: What normalized values are multiplied by at first.
+        norm_shift: What is added to them at first.
     """
 
     def __init__(
@@ -288,8 +291,13 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         state_is_tuple: bool = True,
         activation: Activation = tanh,
         reuse: Reuse | None = None,
+        layer_norm: bool = False,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
     ) -> None:
         super().__init__(_reuse=reuse)
+        self._layer_norm = layer_norm
+        self._norm_starts = Constant(norm_gain), Constant(norm_shift)
         if num_unit_shards != 1 or num_proj_shards != 1:
             raise InvalidArgumentError("CoupledInputForgetGateLSTMCell: num_unit_shards and num_proj_shards must be 1")
         self._num_units = num_units
@@ -316,20 +324,30 @@ class CoupledInputForgetGateLSTMCell(RNNCell):
         units, dtype, weights = self._num_units, inputs.dtype, self._initializer
         kernel = get_variable("W_0", [int(inputs.shape[1]) + self.output_size, 3 * units], dtype, weights)
         bias = get_variable("B", [3 * units], dtype, Zeros())
-        gates = nn_ops.bias_add(linalg_ops.matmul(array_ops.concat([inputs, h], 1), kernel), bias)
-        candidate, forget, out = array_ops.split(gates, 3, 1)
+        gates = linalg_ops.matmul(array_ops.concat([inputs, h], 1), kernel)
+        gates = gates if self._layer_norm else nn_ops.bias_add(gates, bias)
+        parts = zip(array_ops.split(gates, 3, 1), ("transform", "forget", "output"), strict=True)
+        candidate, forget, out = (self._normalized(part, scope) for part, scope in parts)
+        seen = [get_variable(f"W_{gate}_diag", [units], dtype, weights) for gate in "FO" * self._use_peepholes]
         if self._use_peepholes:
-            forget += get_variable("W_F_diag", [units], dtype, weights) * c
+            forget += seen[0] * c
         forget = sigmoid(forget + self._forget_bias)
-        new_c = forget * c + (1 - forget) * self._activation(candidate)
+        new_c = self._normalized(forget * c + (1 - forget) * self._activation(candidate), "state")
         if self._use_peepholes:
-            out += get_variable("W_O_diag", [units], dtype, weights) * new_c
+            out += seen[1] * new_c
         new_h = sigmoid(out) * self._activation(new_c)
         if self._num_proj is not None:
             new_h = linalg_ops.matmul(new_h, get_variable("W_P_0", [units, self._num_proj], dtype, weights))
             if self._proj_clip is not None:
                 new_h = clip_by_value(new_h, -self._proj_clip, self._proj_clip)
         return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else array_ops.concat([new_c, new_h], 1)
+
+    def _normalized(self, values: Tensor, scope: str) -> Tensor:
+        if not self._layer_norm:
+            return values
+        with variable_scope(scope):
+            names = zip(("gamma", "beta"), self._norm_starts, strict=True)
+            return normalized(values, *(get_variable(name, [self._num_units], values.dtype, at) for name, at in names))
 
 
 class ConvLSTMCell(RNNCell):

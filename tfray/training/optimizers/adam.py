@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from tfray.framework import dtypes
 from tfray.framework.arguments import checked
@@ -38,6 +39,7 @@ class AdamOptimizer(Optimizer):
     """
 
     _lazy = False
+    _powers: ClassVar[tuple[str, ...]] = ("beta1_power", "beta2_power")
 
     @checked
     def __init__(
@@ -55,15 +57,15 @@ class AdamOptimizer(Optimizer):
         self._beta2 = beta2
         self._epsilon = epsilon
 
-    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+    def _get_beta_accumulators(self) -> tuple[Any, ...]:
         """The variables that hold the powers of the decays."""
-        return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
+        return tuple(map(self._get_non_slot_variable, self._powers))
 
     def _create_slots(self, var_list: list[Any]) -> None:
         # Which variable they go to must not depend on the order of the list.
         first = min(var_list, key=lambda var: var.name)
-        self._create_non_slot_variable(lambda: self._call_if_callable(self._beta1), "beta1_power", first)
-        self._create_non_slot_variable(lambda: self._call_if_callable(self._beta2), "beta2_power", first)
+        for power, decay in zip(self._powers, (self._beta1, self._beta2), strict=False):
+            self._create_non_slot_variable(partial(self._call_if_callable, decay), power, first)
         for var in var_list:
             self._zeros_slot(var, "m", self._name)
             self._zeros_slot(var, "v", self._name)
@@ -110,7 +112,7 @@ class AdamOptimizer(Optimizer):
         with get_default_graph().control_dependencies(update_ops), state_ops.colocated_with(powers[0].handle):
             updates = [
                 power.assign(power * array_ops.cast(beta, power.dtype)).op
-                for power, beta in zip(powers, (self._beta1_t, self._beta2_t), strict=True)
+                for power, beta in zip(powers, (self._beta1_t, self._beta2_t), strict=False)
             ]
         return grouping_ops.group(*update_ops, *updates, name=name_scope)
 

@@ -17,17 +17,22 @@ from tfray.training.optimizers.optimizer import Hyperparameter
 class LARSOptimizer(MomentumOptimizer):
     """Momentum whose learning rate is scaled, for each variable, by the norms of the variable and of its gradient.
 
-    The factor is ``eeta * |var| / (|gradient| + weight_decay * |var| + epsilon)``, or 1 where a norm is 0. A sparse
-    gradient is applied as by `MomentumOptimizer`.
+    The factor is ``eeta * |var| / (|gradient| + weight_decay * |var| + epsilon)``, or 1 where a norm is 0. A step is
+
+        accumulation = momentum * accumulation + factor * learning_rate * (gradient + weight_decay * var)
+        var -= accumulation
+
+    so that gradients which accumulated keep the learning rate of their time. A sparse gradient is applied as by
+    `MomentumOptimizer`.
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
         momentum: As for `MomentumOptimizer`.
-        weight_decay: A number; it only enters the factor.
+        weight_decay: A number; it enters the factor and the gradient.
         eeta: A number.
         epsilon: A number.
         name: Name of the optimizer.
-        skip_list: Parts of the names of variables to which the factor is not applied.
+        skip_list: Parts of the names of variables that have neither the factor nor the decay.
         use_nesterov: As for `MomentumOptimizer`.
 
     Raises:
@@ -55,17 +60,17 @@ class LARSOptimizer(MomentumOptimizer):
         self._weight_decay, self._eeta, self._epsilon = weight_decay, eeta, epsilon
         self._skip_list = list(skip_list or ())
 
-    def compute_lr(self, grad: Tensor, var: Any) -> Tensor:
-        """The learning rate of a variable, given its dense gradient: a scalar."""
+    def compute_lr(self, grad: Tensor, var: Any) -> tuple[Tensor, Tensor]:
+        """The learning rate of a variable, a scalar, and its dense gradient with that of the decay of weights."""
         rate = self._scalar_for(self._learning_rate_tensor, var)
         if any(part in var.name for part in self._skip_list):
-            return rate
+            return rate, grad
         size, slope = (array_ops.cast(norm(each), rate.dtype) for each in (var, grad))
         ratio = self._eeta * size / (slope + self._weight_decay * size + self._epsilon)
         is_usual = math_ops.logical_and(math_ops.greater(size, 0), math_ops.greater(slope, 0))
-        return rate * where_v2(is_usual, ratio, array_ops.ones_like(ratio))
+        return rate * where_v2(is_usual, ratio, array_ops.ones_like(ratio)), grad + self._weight_decay * var
 
-    def _rate_for(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Tensor:
-        if indices is not None:
-            return super()._rate_for(var, gradient, indices)
-        return self.compute_lr(gradient, var)
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        rate, gradient = self.compute_lr(grad, var)
+        step = array_ops.cast(array_ops.cast(gradient, rate.dtype) * rate, grad.dtype)
+        return self._add_update(var, array_ops.ones_like(rate), step, None)

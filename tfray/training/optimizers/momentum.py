@@ -56,11 +56,11 @@ class MomentumOptimizer(Optimizer):
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
         self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
 
-    def _rate_for(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Tensor:
-        return self._scalar_for(self._learning_rate_tensor, var)
-
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        rate, momentum = self._rate_for(var, gradient, indices), self._scalar_for(self._momentum_tensor, var)
+        return self._add_update(var, self._scalar_for(self._learning_rate_tensor, var), gradient, indices)
+
+    def _add_update(self, var: Any, rate: Tensor, gradient: Tensor, indices: Tensor | None) -> Any:
+        momentum = self._scalar_for(self._momentum_tensor, var)
         slot, use_nesterov = self.get_slot(var, "momentum"), self._use_nesterov
         return add_either(
             training_ops.MOMENTUM, var, [slot], [rate], gradient, indices, after=[momentum], use_nesterov=use_nesterov

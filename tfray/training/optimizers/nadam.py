@@ -20,22 +20,11 @@ from tfray.training.optimizers.optimizer import dense_shape
 class NadamOptimizer(AdamOptimizer):
     """Adam that looks ahead: it moves by ``beta1 * m + (1 - beta1) * gradient`` in place of ``m``.
 
-    Arguments are those of `AdamOptimizer`. A sparse gradient is made dense.
+    Arguments are those of `AdamOptimizer`, the name included. A sparse gradient is made dense.
 
     References:
         Dozat, "Incorporating Nesterov Momentum into Adam", 2016.
     """
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "Nadam",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         if indices is not None:
@@ -57,6 +46,8 @@ class AdaMaxOptimizer(AdamOptimizer):
         Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, section 7.1.
     """
 
+    _powers = ("beta1_power",)
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -70,7 +61,8 @@ class AdaMaxOptimizer(AdamOptimizer):
 
     def _moved(self, grad: Tensor, m: Tensor, v: Tensor, var: Any) -> tuple[Tensor, Tensor, Tensor]:
         """The new mean and largest gradient, and by how much the variable changes."""
-        beta1_power, _, rate, beta1, beta2, epsilon = (array_ops.cast(each, var.dtype) for each in self._scalars(var))
+        numbers = [*self._get_beta_accumulators(), self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t]
+        beta1_power, rate, beta1, beta2, epsilon = (array_ops.cast(each, var.dtype) for each in numbers)
         mean = beta1 * m + (1 - beta1) * grad
         largest = math_ops.maximum(beta2 * v, math_ops.abs(grad))
         return mean, largest, rate / (1 - beta1_power) * mean / (largest + epsilon)

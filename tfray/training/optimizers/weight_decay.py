@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfray.framework.graph import Operation, get_default_graph
-from tfray.ops.arrays.grouping_ops import group
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.partition_ops import unique
+from tfray.ops.state.sparse_state_ops import scatter_sub
+from tfray.ops.state.state_ops import colocated_with
 from tfray.training.optimizers.adam import AdamOptimizer
 from tfray.training.optimizers.momentum import MomentumOptimizer
 from tfray.training.optimizers.optimizer import Optimizer
@@ -14,6 +19,8 @@ from tfray.training.optimizers.optimizer import Optimizer
 
 class DecoupledWeightDecayExtension(Optimizer):
     """Put before an optimizer's class: multiplies variables by ``1 - weight_decay`` before each update.
+
+    With a sparse gradient, only the rows that it has become smaller.
 
     Args:
         weight_decay: A number, a tensor, or a function that returns one of these.
@@ -24,6 +31,7 @@ class DecoupledWeightDecayExtension(Optimizer):
     def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any) -> None:
         self._weight_decay = weight_decay
         self._decayed: list[Any] | None = None
+        self._decays: list[Any] | None = None
         super().__init__(*args, **kwargs)
 
     def minimize(self, loss: Any, *args: Any, decay_var_list: Iterable[Any] | None = None, **kwargs: Any) -> Operation:
@@ -32,7 +40,7 @@ class DecoupledWeightDecayExtension(Optimizer):
         Args:
             loss: The loss.
             *args: As for `Optimizer.minimize`.
-            decay_var_list: Variables that decay; all that are updated when None.
+            decay_var_list: Variables that decay; all that are updated when None or empty.
             **kwargs: As for `Optimizer.minimize`.
         """
         self._decayed = list(decay_var_list) if decay_var_list is not None else None
@@ -46,15 +54,25 @@ class DecoupledWeightDecayExtension(Optimizer):
         decay_var_list: Iterable[Any] | None = None,
     ) -> Operation:
         """As for `Optimizer.apply_gradients`, with `decay_var_list` as for `minimize`."""
-        pairs = list(grads_and_vars)
-        decayed = self._decayed if decay_var_list is None else list(decay_var_list)
-        updated = [variable for gradient, variable in pairs if gradient is not None]
-        chosen = updated if decayed is None else [each for each in updated if any(each is other for other in decayed)]
-        rate = self._weight_decay() if callable(self._weight_decay) else self._weight_decay
-        with get_default_graph().name_scope("weight_decay"):
-            decays = group(*(each.assign_sub(rate * each).op for each in chosen))
-        with get_default_graph().control_dependencies([decays]):
-            return super().apply_gradients(pairs, global_step, name)
+        self._decays = self._decayed if decay_var_list is None else list(decay_var_list)
+        return super().apply_gradients(grads_and_vars, global_step, name)
+
+    def _prepare(self) -> None:
+        self._weight_decay_tensor = self._hyperparameter(self._weight_decay, "weight_decay")
+        super()._prepare()
+
+    def _update(self, gradient: Any, variable: Any) -> Operation:
+        if self._decays and all(each is not variable for each in self._decays):
+            return super()._update(gradient, variable)
+        graph, rate = get_default_graph(), array_ops.cast(self._weight_decay_tensor, variable.dtype)
+        with graph.name_scope("weight_decay"), colocated_with(variable.handle):
+            if isinstance(gradient, IndexedSlices):
+                rows, _ = unique(gradient.indices)
+                decay = scatter_sub(variable, rows, rate * gather(variable, rows))
+            else:
+                decay = variable.assign_sub(rate * variable)
+        with graph.control_dependencies([decay]):
+            return super()._update(gradient, variable)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Optimizer]:
