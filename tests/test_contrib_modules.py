@@ -14,6 +14,19 @@ IMAGES = np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
 ROWS = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
 
 
+def test_a_relu_that_is_smooth(session):
+    x, alpha, clip = tf.constant(ROWS), tf.constant(2.0), tf.constant(1.5)
+    smooth, bounded = tf.contrib.nn.scaled_softplus(x, alpha), tf.contrib.nn.scaled_softplus(x, alpha, clip)
+    expected, share = 2 * np.log1p(np.exp(ROWS / 2)), 1 / (1 + np.exp(-ROWS / 2))
+    np.testing.assert_allclose(session.run(smooth), expected, rtol=1e-5)
+    np.testing.assert_allclose(session.run(bounded), np.minimum(expected, 1.5), rtol=1e-5)
+    gradients = session.run(tf.gradients(bounded, [x, alpha, clip]))
+    below = expected < 1.5
+    np.testing.assert_allclose(gradients[0], share * below, rtol=1e-5)
+    np.testing.assert_allclose(gradients[1], ((expected - ROWS * share) / 2 * below).sum(), rtol=1e-4)
+    assert gradients[2] == (~below).sum()
+
+
 def test_alpha_dropout_keeps_mean_and_variance():
     x = np.random.default_rng(2).normal(size=(200, 300)).astype(np.float32)
     share = tf.placeholder(tf.float32, [])

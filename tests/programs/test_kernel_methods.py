@@ -51,3 +51,19 @@ def test_what_is_refused():
         kernel_methods.KernelLinearClassifier()
     with pytest.raises(ValueError, match="Invalid kernel_mappers"):
         kernel_methods.KernelLinearClassifier(kernel_mappers={layers.real_valued_column("x"): [str]})
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "expected"), [([1, 0], 1.0, (2.2 + 1.2) / 2), ([[1], [0]], [1.0, 2.0], (2.2 + 2 * 1.2) / 2)]
+)
+def test_a_class_is_to_be_above_every_other(labels, weights, expected, session):
+    logits = tf.constant([[0.5, -0.2, 1.0], [0.1, 0.2, 0.3]])
+    loss = kernel_methods.sparse_multiclass_hinge_loss(labels, logits, weights)
+    assert session.run(loss) == pytest.approx(expected) and tf.losses.get_losses() == [loss]
+    each = kernel_methods.sparse_multiclass_hinge_loss([2, 2], [[0.0, 0.0, 2.0], [0.0, 1.0, 1.5]], reduction="none")
+    np.testing.assert_allclose(session.run(each), [0, 0.5])
+    for bad in (lambda: ([1.0, 0.0], logits), lambda: ([1, 0], logits[0]), lambda: ([[[1]]], logits)):
+        with pytest.raises(ValueError, match="expected"):
+            kernel_methods.sparse_multiclass_hinge_loss(*bad())
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(kernel_methods.sparse_multiclass_hinge_loss([3, 0], logits))

@@ -9,10 +9,12 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.scopes import name_scope
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.namespaces import nn
 from tfray.ops.arrays.array_ops import shape
 from tfray.ops.arrays.broadcast_ops import where_v2
+from tfray.ops.math.arithmetic_ops import minimum
 from tfray.ops.math.math_ops import sqrt
 from tfray.ops.math.sorting_ops import nth_element as nth_element
 from tfray.ops.nn.any_rank_conv_ops import conv1d_transpose as conv1d_transpose
@@ -26,6 +28,7 @@ __all__ = [
     "alpha_dropout", "conv1d_transpose", "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits", "nth_element", "sampled_sparse_softmax_loss",
+    "scaled_softplus",
 ]
 # fmt: on
 
@@ -127,3 +130,24 @@ def alpha_dropout(
         result = scale * where_v2(is_kept, x, convert_to_tensor(_DROPPED, x.dtype)) - scale * _DROPPED * (1 - kept)
         result.set_shape(x.shape)
         return result
+
+
+def scaled_softplus(
+    x: TensorLike, alpha: TensorLike, clip: TensorLike | None = None, name: str | None = None
+) -> Tensor:
+    """``alpha * log(1 + exp(x / alpha))``, a `tf.nn.relu` that is the smoother the larger `alpha`.
+
+    Args:
+        x: Any shape, a float dtype.
+        alpha: Positive; broadcast against `x`, same dtype.
+        clip: The greatest result, which makes it a smooth `tf.nn.relu6`; None for no bound.
+        name: Name of the operations.
+
+    Returns:
+        A tensor of the shape to which the arguments broadcast, and of the dtype of `x`.
+    """
+    with name_scope(name, "scaled_softplus"):
+        x = convert_to_tensor(x, name="x")
+        alpha = convert_to_tensor(alpha, x.dtype, "alpha")
+        smooth = alpha * nn.softplus(x / alpha)
+        return smooth if clip is None else minimum(smooth, convert_to_tensor(clip, x.dtype, "clip"))

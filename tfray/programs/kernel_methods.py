@@ -1,4 +1,4 @@
-"""``tf.contrib.kernel_methods``: linear classifiers of features that stand for a kernel."""
+"""``tf.contrib.kernel_methods``: linear classifiers of features that stand for a kernel, and their loss."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from tfray.framework.graph import Tensor
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.scopes import name_scope
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.layers import losses
 from tfray.library.layers.feature_column_base import FeatureColumn
 from tfray.library.layers.older_columns import real_valued_column
+from tfray.ops.arrays.construction_ops import one_hot
 from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.shape_ops import cast, reshape, shape
 from tfray.ops.arrays.source_ops import constant
+from tfray.ops.checks.check_ops import assert_less
 from tfray.ops.math.linalg_ops import matmul
+from tfray.ops.math.reduction_ops import reduce_max, reduce_sum
 from tfray.ops.math.transcendental_ops import cos
+from tfray.ops.nn.activation_ops import relu
 from tfray.programs.learn.estimators import LinearClassifier
 
-__all__ = ["KernelLinearClassifier", "RandomFourierFeatureMapper"]
+__all__ = ["KernelLinearClassifier", "RandomFourierFeatureMapper", "sparse_multiclass_hinge_loss"]
 
 
 class RandomFourierFeatureMapper:
@@ -106,3 +118,48 @@ class KernelLinearClassifier(LinearClassifier):
             return plain(features=every, labels=labels, mode=mode, config=config)
 
         self._estimator._model_fn = of_mapped
+
+
+def sparse_multiclass_hinge_loss(
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = losses.Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """How far the right class is from being 1 above every other: ``max(0, max(other logits) - logit + 1)``.
+
+    Args:
+        labels: Shape ``[batch]`` or ``[batch, 1]``, int32 or int64: indices of the right classes.
+        logits: Shape ``[batch, classes]``.
+        weights: A scalar, or one for each example, in the shape of labels or flat.
+        scope: Name of the operations.
+        loss_collection: Collection that the loss is added to.
+        reduction: See `tf.losses.Reduction`.
+
+    Returns:
+        The loss, float32: a scalar, or with ``NONE`` one for each example.
+
+    Raises:
+        ValueError: A shape or dtype is another one.
+
+    References:
+        Crammer and Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", 2001.
+    """
+    with name_scope(scope, "sparse_multiclass_hinge_loss") as scope:
+        labels, weights = convert_to_tensor(labels), convert_to_tensor(weights)
+        logits = cast(logits, dtypes.float32)
+        if labels.dtype not in (dtypes.int32, dtypes.int64):
+            raise InvalidArgumentError(f"labels have dtype {labels.dtype.name}, expected int32 or int64")
+        for what, tensor, ranks in (("labels", labels, "12"), ("logits", logits, "2"), ("weights", weights, "012")):
+            if str(tensor.shape.rank) not in ranks:
+                expected = " or ".join(ranks)
+                raise InvalidArgumentError(f"{what} have shape {tensor.shape}, expected rank {expected}")
+        right = one_hot(reshape(labels, [-1]), shape(logits)[1])
+        with get_default_graph().control_dependencies([assert_less(labels, cast(shape(logits)[1], labels.dtype))]):
+            of_right = reduce_sum(logits * right, 1, keepdims=True)
+        above = reduce_max(relu(logits - of_right + (1.0 - right)), 1)
+        if weights.shape.rank:
+            weights = reshape(weights, [-1])
+        return losses.compute_weighted_loss(above, weights, scope, loss_collection, reduction)

@@ -239,14 +239,21 @@ def test_stacked_bidirectional(session):
     outputs, states_fw, states_bw = contrib_rnn.stack_bidirectional_dynamic_rnn(
         cells(), cells(), tf.constant(X), dtype=tf.float64, sequence_length=LENGTHS
     )
-    with tf.variable_scope(tf.get_variable_scope(), reuse=True):
-        steps, _, _ = contrib_rnn.stack_bidirectional_rnn(
-            cells(), cells(), tf.unstack(tf.constant(X), axis=1), dtype=tf.float64, sequence_length=LENGTHS
-        )
+    steps, _, _ = contrib_rnn.stack_bidirectional_rnn(
+        cells(), cells(), tf.unstack(tf.constant(X), axis=1), dtype=tf.float64, sequence_length=LENGTHS
+    )
     assert outputs.shape.as_list() == [3, 5, 6] and len(states_fw) == len(states_bw) == 2
-    names = {variable.op.name for variable in tf.trainable_variables()}
-    assert "stack_bidirectional_rnn/cell_1/bidirectional_rnn/bw/gru_cell/candidate/bias" in names and len(names) == 16
+    variables = {variable.op.name: variable for variable in tf.trainable_variables()}
+    # TensorFlow's names: the scope in the middle is there in one of the two.
+    of_steps = {
+        name: variables.get(name.replace("bidirectional_rnn/fw", "fw").replace("bidirectional_rnn/bw", "bw"))
+        for name in variables
+        if "bidirectional_rnn/cell_" in name and "/bidirectional_rnn/" in name
+    }
+    assert "stack_bidirectional_rnn/cell_1/bidirectional_rnn/bw/gru_cell/candidate/bias" in of_steps
+    assert len(of_steps) == 16 and None not in of_steps.values() and len(variables) == 32
     randomized(session)
+    session.run([variable.assign(variables[name]) for name, variable in of_steps.items()])
     a, b = session.run([outputs, tf.stack(steps, 1)])
     np.testing.assert_allclose(a, b)
 

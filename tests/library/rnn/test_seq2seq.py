@@ -481,3 +481,20 @@ def test_a_translator_learns_to_reverse(session):
     assert session.run(loss) < 0.1
     assert (session.run(found)[:, :5] == target).mean() > 0.97
     assert (session.run(beams)[:, :5, 0] == target).mean() > 0.97
+
+
+def test_beams_that_end_at_once(session):
+    """The lengths are what TensorFlow 1.15 gives: only the first beam counts the step before all others."""
+
+    class Chances(tf.nn.rnn_cell.RNNCell):
+        state_size, output_size = 1, 4
+
+        def call(self, inputs, state):
+            return tf.log(tf.tile([[0.25, 0.1, 0.6, 0.05]], [tf.shape(inputs)[0], 1])), state
+
+    cell = Chances()
+    decoder = seq2seq.BeamSearchDecoder(cell, tf.zeros([4, 1]), [1], 0, cell.zero_state(3, tf.float32), 3)
+    outputs, state, lengths = seq2seq.dynamic_decode(decoder, maximum_iterations=3)
+    ids, of_beams, lengths = session.run([outputs.predicted_ids, state.lengths, lengths])
+    assert ids.tolist() == [[[0, 2, 2], [0, 2, 0], [0, 2, 0]]]
+    assert of_beams.tolist() == [[1, 3, 2]] and lengths.tolist() == [[3, 0, 2]]

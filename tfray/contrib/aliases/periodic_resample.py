@@ -29,7 +29,7 @@ def periodic_resample(values: TensorLike, shape: Sequence[int | None], name: str
 
     Raises:
         InvalidArgumentError: The shape of `values` is not known, not one dimension of `shape` is None, the ranks
-            differ, or the dimension is too short.
+            differ, another dimension is to become smaller, or that one is too short.
     """
     with get_default_graph().name_scope(name or "periodic_resample"):
         tensor = convert_to_tensor(values)
@@ -40,6 +40,8 @@ def periodic_resample(values: TensorLike, shape: Sequence[int | None], name: str
                 f"values have shape {tensor.shape}, and shape is {list(shape)}: expected a known shape, and one None "
                 "among as many dimensions"
             )
+        if any(size is not None and size < own for size, own in zip(wanted, sizes, strict=True)):
+            raise InvalidArgumentError(f"values have shape {tensor.shape}, and {list(shape)} has a smaller dimension")
         place = wanted.index(None)
         factors = [1 if size is None else -(-size // own) for size, own in zip(wanted, sizes, strict=True)]
         rest = sizes[place] // int(np.prod(factors))

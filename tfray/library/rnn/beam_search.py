@@ -187,10 +187,9 @@ class BeamSearchDecoder(Decoder):
         sizes = array_ops.stack([self._batch_size, self._width])
         dtype = self.output_dtype.scores
         # All beams begin equal. Only the first may continue in the first step; otherwise all would choose the same.
-        first = array_ops.one_hot(
-            array_ops.zeros(sizes[:1], dtypes.int32), self._width, 0.0, float("-inf"), dtype=dtype
-        )
-        finished = array_ops.fill(sizes, False)
+        chosen = array_ops.zeros(sizes[:1], dtypes.int32)
+        first = array_ops.one_hot(chosen, self._width, 0.0, float("-inf"), dtype=dtype)
+        finished = array_ops.one_hot(chosen, self._width, False, True)
         state = BeamSearchDecoderState(
             cell_state=self._cell_state,
             log_probs=first,

@@ -541,7 +541,7 @@ def stack_bidirectional_rnn(
     outputs = list(inputs)
     with variable_scope(scope or "stack_bidirectional_rnn"):
         for index, (cell_fw, cell_bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
-            with variable_scope(f"cell_{index}"):
+            with variable_scope(f"cell_{index}") as cell_scope:
                 outputs, state_fw, state_bw = static_bidirectional_rnn(
                     cell_fw,
                     cell_bw,
@@ -550,6 +550,7 @@ def stack_bidirectional_rnn(
                     initial_states_bw[index] if initial_states_bw else None,
                     dtype,
                     sequence_length,
+                    cell_scope,
                 )
             states_fw.append(state_fw)
             states_bw.append(state_bw)
