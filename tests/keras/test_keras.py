@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -164,6 +165,19 @@ Non-trainable params: 0
 def test_the_summary_of_a_chain():
     lines = []
     classifier().summary(print_fn=lines.append)
+
+    class Called(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = layers.Dense(2)
+
+        def call(self, inputs):
+            return self.inner(inputs)
+
+    called, of_called = Called(), []
+    called.predict(np.ones((2, 3)))
+    called.summary(print_fn=of_called.append)
+    assert any(re.fullmatch(r"dense\S* \(Dense\) +multiple +8 *", line) for line in of_called), of_called
     assert [line.rstrip() for line in lines] == SUMMARY.splitlines()
 
 

@@ -310,3 +310,27 @@ def test_event_files_have_what_tensorflow_1_15_writes(settings, expected, tmp_pa
                 found.setdefault((event.step, value.tag), []).append(value)
     assert sorted(found) == sorted((step, tag) for step, tags in expected for tag in tags)
     assert model.evaluate(*data, verbose=0) is not None and model._with_tests is None
+
+
+def test_callbacks_are_told_as_in_tensorflow():
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(3,))])
+    model.compile("sgd", "mse", metrics=["mae"])
+    x, y, told = np.ones((10, 3)), np.ones((10, 1)), []
+    asks = ("on_train_begin", "on_test_begin", "on_predict_begin")
+    each = callbacks.LambdaCallback()
+    for name in asks:
+        setattr(each, name, lambda logs: told.append(each.params))
+    names = ["loss", "mean_absolute_error"]
+    usual = {"epochs": 1, "verbose": 0, "do_validation": False, "metrics": names}
+    model.fit(x, y, 4, verbose=0, callbacks=[each])
+    model.fit(x, y, steps_per_epoch=2, verbose=0, callbacks=[each])
+    model.evaluate(x, y, verbose=0, callbacks=[each])
+    model.evaluate(x, y, steps=2, verbose=0, callbacks=[each])
+    model.predict(x, callbacks=[each])
+    assert told == [
+        {**usual, "batch_size": 4, "samples": 10, "steps": None},
+        {**usual, "batch_size": None, "samples": 2, "steps": 2},
+        {**usual, "batch_size": 32, "samples": 10, "steps": None},
+        {**usual, "batch_size": None, "samples": 2, "steps": 2},
+        {**usual, "batch_size": 32, "samples": 10, "steps": None, "metrics": []},
+    ]

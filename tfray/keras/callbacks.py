@@ -309,11 +309,26 @@ class ProgbarLogger(Callback):
         self.progbar.update(self.seen, [*self._last, *(logs or {}).items()])
 
 
-def bar_of(params: dict[str, Any]) -> ProgbarLogger:
-    """The bar that shows how far training is, or an evaluation, whose parameters these are."""
-    made = ProgbarLogger("steps" if params.get("samples") is None else "samples")
-    made.set_params(params)
-    return made
+def listening(
+    callbacks: Iterable[Callback] | None, model: Any, params: dict[str, Any]
+) -> tuple[CallbackList, ProgbarLogger]:
+    """The callbacks of a training or the like, who are told what TensorFlow 1 tells them, and its progress bar.
+
+    They are told either how many samples there are and how large a batch is, or of how many steps an epoch is, which
+    are its samples then.
+
+    Args:
+        callbacks: The callbacks of the user.
+        model: What is trained.
+        params: Settings of the training; `metrics` are those of the model when they are missing.
+    """
+    steps, samples = params["steps"], params["samples"]
+    bar = ProgbarLogger("steps" if samples is None else "samples")
+    bar.set_params(params)
+    told = {"epochs": 1, "do_validation": False, **params}
+    told.setdefault("metrics", model.metrics_names)
+    told |= {"batch_size": None, "samples": steps} if samples is None else {"steps": None}
+    return CallbackList(callbacks, model, told), bar
 
 
 class _Best:

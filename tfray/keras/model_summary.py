@@ -41,7 +41,8 @@ def print_summary(
         ]
         made = [each for node in nodes for each in node.iterate_inbound()]
         sources = [] if is_chain else [f"{source.name}[{call}][{place}]" for source, call, place, _ in made] or [""]
-        row([f"{layer.name} ({type(layer).__name__})", _shape(layer), _count(layer.variables), *sources[:1]])
+        shape = _shape(layer) if own else "multiple"  # of layers that the code of the model calls
+        row([f"{layer.name} ({type(layer).__name__})", shape, _count(layer.variables), *sources[:1]])
         for source in sources[1:]:
             row(["", "", "", source])
         print_fn(("=" if number == len(model.layers) else "_") * width)

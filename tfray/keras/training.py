@@ -29,7 +29,7 @@ from tfray.keras.batch_sources import (
     refuse_beside_batches,
     with_tensors,
 )
-from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, bar_of
+from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, listening
 from tfray.keras.mixed_precision.experimental import optimizer_under
 from tfray.keras.settings import floatx
 from tfray.keras.step_values import mean_loss, result_after_update, sum_and_count
@@ -561,7 +561,7 @@ class Trainable:
         names = [*self.metrics_names, *(f"val_{name}" for name in self.metrics_names if validation is not None)]
         params |= {"verbose": verbose, "do_validation": validation is not None, "metrics": names}
         self.history = record
-        listeners, bar = CallbackList([*(callbacks or ()), record], self, params), bar_of(params)
+        listeners, bar = listening([*(callbacks or ()), record], self, params)
         if verbose and (not is_source(x) or isinstance(x, Dataset)):
             print(said_first(params, counts, is_source(x)))
         self.stop_training = False
@@ -676,8 +676,8 @@ class Trainable:
         data = x if is_source(x) else (x, y)
         batches, samples, count = self.__evaluation(data, batch_size or 32, steps, sample_weight)
         samples = samples if steps is None else None
-        params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
-        listeners, bar = CallbackList(callbacks or (), self, params), bar_of(params)
+        params = {"batch_size": batch_size or 32, "steps": count, "samples": samples, "verbose": verbose}
+        listeners, bar = listening(callbacks, self, params)
         listeners.call("on_test_begin", {})
         bar.on_epoch_begin(0)
         found = self.__over(batches(), "test", listeners, bar if verbose else None)[0]
@@ -700,16 +700,18 @@ class Trainable:
         refuse_batch_size(x, batch_size)
         batches: Iterator[Any]
         count, samples, source = None if steps is None else math.ceil(steps), None, with_tensors(x)
+        size = batch_size or 32
         if source is not None:
             taken = BatchSource(source, steps, False)
             batches, count = (parts_of(batch)[0] for batch in taken.epoch()), taken.steps
         else:
             given = self.__given_inputs(x)
             check_steps(given, steps, "steps")
-            batches = (inputs for inputs, _, _ in sliced(given, [], [], batch_size or 32, False, count))
+            batches = (inputs for inputs, _, _ in sliced(given, [], [], size, False, count))
             samples = len(given[0]) if given and steps is None else None
-        params = {"batch_size": batch_size, "steps": count, "samples": samples, "verbose": verbose}
-        listeners, bar = CallbackList(callbacks or (), self, params), bar_of(params)
+        told: list[str] = []
+        params = {"batch_size": size, "steps": count, "samples": samples, "verbose": verbose, "metrics": told}
+        listeners, bar = listening(callbacks, self, params)
         listeners.call("on_predict_begin", {})
         bar.on_epoch_begin(0)
         parts = []
