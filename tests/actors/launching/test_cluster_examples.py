@@ -15,7 +15,7 @@ import click
 import pytest
 
 from tests.support import ROOT
-from tests.support.processes import free_port, wait_for
+from tests.support.processes import PATIENCE_S, free_port, wait_for
 from tfray import cli
 
 FOLDER = ROOT / "examples" / "cluster"
@@ -111,7 +111,7 @@ def test_environment_variables_are_documented():
 def run(*arguments, **environment):
     """A command to its end; returns what it printed."""
     done = subprocess.run(
-        arguments, capture_output=True, text=True, timeout=200, cwd=ROOT, env={**os.environ, **environment}
+        arguments, capture_output=True, text=True, timeout=PATIENCE_S, cwd=ROOT, env={**os.environ, **environment}
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -175,7 +175,7 @@ def test_programs_run_as_jobs(ray_nodes):
     submit += ["--working-dir", str(ROOT / "examples"), "--", sys.executable, "-m", "tfray.cli"]
 
     def ready():
-        done = subprocess.run([*submit, "--version"], capture_output=True, text=True, timeout=100)
+        done = subprocess.run([*submit, "--version"], capture_output=True, text=True, timeout=PATIENCE_S)
         return done.returncode == 0
 
     wait_for(ready)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.processes import PATIENCE_S
 from tfray.ops.kernels import compiling, element_loops
 from tfray.ops.kernels.compiling import kernel_of_source
 from tfray.ops.kernels.cpu_threads import core_count
@@ -58,7 +59,7 @@ def run(cache, program=PROGRAM, **environment):
         env=os.environ | {"XDG_CACHE_HOME": str(cache)} | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=True,
     )
     return json.loads(found.stdout)

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.support.processes import PATIENCE_S
 from tfray.ops.kernels import compiling, cpu_threads
 from tfray.ops.kernels.compiling import kernel_of_source
 from tfray.ops.kernels.cpu_threads import core_count, work_alone
@@ -178,7 +179,7 @@ assert os.waitpid(child, 0)[1] == 0
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_has_helpers_of_its_own():
     program = FORKED % NOTE_THREADS
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=120, check=True)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=PATIENCE_S, check=True)
 
 
 MORE_THREADS = """
@@ -201,4 +202,4 @@ assert greatest < cpu_threads.MOST_THREADS, (greatest, cpu_threads.MOST_THREADS)
 
 def test_no_more_threads_take_part_than_kernels_have_memory_for():
     program = MORE_THREADS % NOTE_THREADS
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=120, check=True)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=PATIENCE_S, check=True)

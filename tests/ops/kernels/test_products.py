@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.support.processes import PATIENCE_S
 from tfray.ops.kernels import compiling, cpu_threads, fast_products, products
 from tfray.ops.kernels.compiling import can_compile
 from tfray.ops.kernels.cpu_threads import thread_count
@@ -212,7 +213,7 @@ def test_no_kernel_uses_a_thread_of_blas():
     """In a process of its own, threads that Python did not start are those of BLAS."""
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_THREAD_TIMEOUT": "4"}
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True, timeout=240
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
     of_numpy, of_kernels = map(int, ran.stdout.split())
     assert of_kernels == 0

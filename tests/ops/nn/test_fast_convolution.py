@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.processes import PATIENCE_S
 from tfray.ops.kernels import compiling, cpu_threads
 from tfray.ops.kernels.native import onednn
 from tfray.ops.kernels.windows import WindowAttrs
@@ -220,7 +221,11 @@ PROGRAM = "from tfray.ops.kernels.native import onednn; print(onednn.library())"
 
 def printed(**variables):
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env={**os.environ, **variables}, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     return ran.stdout.strip(), ran.stderr
 
