@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.processes import PATIENCE_S
 from tfray.actors.devices.own_gpus import own_gpus
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.framework.region import ops_within
@@ -163,7 +164,7 @@ def test_random_streams_go_on_from_step_to_step():
 def test_functions_of_one_step_may_wait_for_each_other():
     import threading
 
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
 
     def meet(value):
         meeting.wait()

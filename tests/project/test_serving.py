@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.graphs.models_of_tensorflow import unpack_models
+from tests.support.processes import PATIENCE_S
 
 EXAMPLES = ROOT / "examples"
 
@@ -21,7 +22,7 @@ EXAMPLES = ROOT / "examples"
 def ask(route, image):
     body = json.dumps({"image": image.tolist()}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:8123/{route}", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         return json.loads(answer.read())
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.processes import free_port, wait_for
+from tests.support.processes import PATIENCE_S, free_port, wait_for
 
 STEP_BYTES = 4 * (4 * 2 + 2) * (2 + 2)
 """Each step sends the variables to each of the replicas, and at least two send their gradients."""
@@ -91,7 +91,7 @@ def test_prometheus_reads_steps_examples_drops_and_bytes(ray_stopped):
 
     def read():
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as answer:
                 return totals(answer.read().decode())
         except (urllib.error.URLError, ConnectionError):
             return {}

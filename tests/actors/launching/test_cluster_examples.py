@@ -161,7 +161,7 @@ def test_another_token_is_refused(ray_stopped):
         with pytest.raises(AssertionError, match="refuses the one in RAY_AUTH_TOKEN"):
             tfray("devices", "--address", address, **token | {"RAY_AUTH_TOKEN": "b" * 32})
     finally:
-        head.communicate(timeout=60)
+        head.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.slow

@@ -184,4 +184,4 @@ def test_a_run_brings_the_nodes_that_it_needs(autoscaled, tmp_path):
     assert sizes == sorted(sizes) and sizes[0] >= 1 and sizes[-1] == 3
     assert wanted[-1] == [1]
     wait_for(lambda: demand(autoscaled) == [])
-    wait_for(lambda: living_nodes(ray) == 1, timeout_s=90)
+    wait_for(lambda: living_nodes(ray) == 1)

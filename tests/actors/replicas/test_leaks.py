@@ -16,7 +16,7 @@ import pytest
 import tfray as tf
 from tests.support import ROOT
 from tests.support.leftovers import Holdings, actor_processes, own_temporary_folder  # noqa: F401 (a fixture)
-from tests.support.processes import Barrier, wait_for
+from tests.support.processes import PATIENCE_S, Barrier, wait_for
 from tests.support.training_models import OPTIMIZERS, classification_data, dense_model, scaling
 from tests.support.waiting import Task
 from tfray.errors import CancelledError
@@ -156,5 +156,5 @@ def test_programs_that_are_killed(ray_local, job):
     assert len(actor_processes()) == 8
     for process in running:
         os.kill(process.pid, signal.SIGKILL)
-        process.wait(30)
+        process.wait(PATIENCE_S)
         process.stdout.close()
