@@ -65,5 +65,8 @@ def test_a_class_is_to_be_above_every_other(labels, weights, expected, session):
     for bad in (lambda: ([1.0, 0.0], logits), lambda: ([1, 0], logits[0]), lambda: ([[[1]]], logits)):
         with pytest.raises(ValueError, match="expected"):
             kernel_methods.sparse_multiclass_hinge_loss(*bad())
-    with pytest.raises(tf.errors.InvalidArgumentError):
-        session.run(kernel_methods.sparse_multiclass_hinge_loss([3, 0], logits))
+    label = tf.placeholder(tf.int32, [2])
+    loss = kernel_methods.sparse_multiclass_hinge_loss(label, logits)
+    for none in ([3, 0], [-1, 0]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(loss, {label: none})

@@ -320,13 +320,12 @@ def listening(
     Args:
         callbacks: The callbacks of the user.
         model: What is trained.
-        params: Settings of the training; `metrics` are those of the model when they are missing.
+        params: Settings of the training.
     """
     steps, samples = params["steps"], params["samples"]
     bar = ProgbarLogger("steps" if samples is None else "samples")
     bar.set_params(params)
-    told = {"epochs": 1, "do_validation": False, **params}
-    told.setdefault("metrics", model.metrics_names)
+    told = {"epochs": 1, "do_validation": False, "metrics": [], **params}
     told |= {"batch_size": None, "samples": steps} if samples is None else {"steps": None}
     return CallbackList(callbacks, model, told), bar
 

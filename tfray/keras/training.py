@@ -676,7 +676,8 @@ class Trainable:
         data = x if is_source(x) else (x, y)
         batches, samples, count = self.__evaluation(data, batch_size or 32, steps, sample_weight)
         samples = samples if steps is None else None
-        params = {"batch_size": batch_size or 32, "steps": count, "samples": samples, "verbose": verbose}
+        params: dict[str, Any] = {"steps": count, "samples": samples, "verbose": verbose}
+        params |= {"batch_size": batch_size or 32, "metrics": self.metrics_names}
         listeners, bar = listening(callbacks, self, params)
         listeners.call("on_test_begin", {})
         bar.on_epoch_begin(0)
@@ -709,8 +710,7 @@ class Trainable:
             check_steps(given, steps, "steps")
             batches = (inputs for inputs, _, _ in sliced(given, [], [], size, False, count))
             samples = len(given[0]) if given and steps is None else None
-        told: list[str] = []
-        params = {"batch_size": size, "steps": count, "samples": samples, "verbose": verbose, "metrics": told}
+        params = {"batch_size": size, "steps": count, "samples": samples, "verbose": verbose}
         listeners, bar = listening(callbacks, self, params)
         listeners.call("on_predict_begin", {})
         bar.on_epoch_begin(0)

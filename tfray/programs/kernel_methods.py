@@ -21,7 +21,7 @@ from tfray.ops.arrays.construction_ops import one_hot
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import cast, reshape, shape
 from tfray.ops.arrays.source_ops import constant
-from tfray.ops.checks.check_ops import assert_less
+from tfray.ops.checks.check_ops import assert_less, assert_non_negative
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_max, reduce_sum
 from tfray.ops.math.transcendental_ops import cos
@@ -143,6 +143,7 @@ def sparse_multiclass_hinge_loss(
 
     Raises:
         ValueError: A shape or dtype is another one.
+        InvalidArgumentError: At run time: there is no such class.
 
     References:
         Crammer and Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", 2001.
@@ -157,7 +158,8 @@ def sparse_multiclass_hinge_loss(
                 expected = " or ".join(ranks)
                 raise InvalidArgumentError(f"{what} have shape {tensor.shape}, expected rank {expected}")
         right = one_hot(reshape(labels, [-1]), shape(logits)[1])
-        with get_default_graph().control_dependencies([assert_less(labels, cast(shape(logits)[1], labels.dtype))]):
+        fit = [assert_non_negative(labels), assert_less(labels, cast(shape(logits)[1], labels.dtype))]
+        with get_default_graph().control_dependencies(fit):
             of_right = reduce_sum(logits * right, 1, keepdims=True)
         above = reduce_max(relu(logits - of_right + (1.0 - right)), 1)
         if weights.shape.rank:
