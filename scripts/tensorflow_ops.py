@@ -1,13 +1,16 @@
 #!/usr/bin/env python
 """Write ``tfray/exchange/tensorflow_ops.txt``: TensorFlow's definitions of its operation types.
 
-Run it with an interpreter that has TensorFlow 2.21; tfray itself is not needed:
+Run it with interpreters that have TensorFlow 1.15 and 2.21; tfray itself is not needed. The first lists the attributes
+that were there then, for the second to mark those that are newer:
 
-    /path/to/python scripts/tensorflow_ops.py
+    /path/to/python3.7 scripts/tensorflow_ops.py --attributes older.json
+    /path/to/python scripts/tensorflow_ops.py --older older.json
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from pathlib import Path
@@ -16,8 +19,12 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from tensorflow.core.framework import op_def_pb2
-from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.framework import dtypes
+
+try:
+    from tensorflow.python.client.pywrap_tf_session import TF_GetAllOpList, TF_GetBuffer
+except ImportError:  # 1.15
+    from tensorflow.python.pywrap_tensorflow import TF_GetAllOpList, TF_GetBuffer
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -51,9 +58,9 @@ def one(kind: str, value: Any) -> Any:
     return value if kind in ("i", "b") else None
 
 
-def attribute(attr: Any) -> str:
-    """``name:type``, ``=default`` and the allowed values in braces."""
-    text = f"{attr.name}:{attr.type}"
+def attribute(attr: Any, is_newer: bool) -> str:
+    """``name:type``, ``=default`` and the allowed values in braces; ``+`` behind a name that 1.15 does not have."""
+    text = f"{attr.name}{'+' if is_newer else ''}:{attr.type}"
     if attr.HasField("default_value"):
         text += "=" + json.dumps(plain(attr.default_value), separators=(",", ":"))
     if attr.HasField("allowed_values") and attr.type == "string":
@@ -61,19 +68,29 @@ def attribute(attr: Any) -> str:
     return text
 
 
-def line(op: op_def_pb2.OpDef) -> str:
+def line(op: op_def_pb2.OpDef, older: Any) -> str:
     """The columns of an operation type: name, with ``!`` for one that has a state; inputs, outputs, attributes."""
     name = op.name + "!" * op.is_stateful
     args = (" ".join(map(argument, each)) for each in (op.input_arg, op.output_arg))
-    return "\t".join([name, *args, *map(attribute, op.attr)])
+    known = older.get(op.name)
+    attrs = (attribute(attr, known is not None and attr.name not in known) for attr in op.attr)
+    return "\t".join([name, *args, *attrs])
 
 
 def main() -> None:
-    """Write the file."""
-    listed = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
+    """Write the file, or the list of attributes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--attributes", type=Path, help="list the attributes of each type in this file, and end")
+    parser.add_argument("--older", type=Path, help="such a list, of TensorFlow 1.15")
+    options = parser.parse_args()
+    listed = op_def_pb2.OpList.FromString(TF_GetBuffer(TF_GetAllOpList()))
+    if options.attributes:
+        options.attributes.write_text(json.dumps({op.name: [attr.name for attr in op.attr] for op in listed.op}))
+        return
+    older = json.loads(options.older.read_text())
     ops = sorted((op for op in listed.op if not op.name.startswith("_")), key=lambda op: op.name)
     path = ROOT / "tfray" / "exchange" / "tensorflow_ops.txt"
-    text = "\n".join(map(line, ops)) + "\n"
+    text = "\n".join(line(op, older) for op in ops) + "\n"
     path.write_text(text)
     print(f"{text.count(chr(10))} types, {len(text)} bytes in {path}")
 

@@ -12,7 +12,7 @@ from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, contains_tensor, convert_to_tensor, is_plain
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, register_late
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
@@ -269,7 +269,9 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
         values = [values]
     axis = late_index(axis, 0, "concat: axis")
     if len(values) == 1:
-        return identity(values[0], name)
+        name = name or "concat"
+        with get_default_graph().name_scope(name):  # TensorFlow's name for it: "concat/concat"
+            return identity(values[0], name)
     return add_op(CONCAT, values, name=name, axis=axis)
 
 

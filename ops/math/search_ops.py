@@ -405,7 +405,7 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: 
     Args:
         predictions: Shape ``[batch, classes]``, a floating dtype.
         targets: Shape ``[batch]``, int32 or int64: the right class of each row.
-        k: How many may be better or equal, an integer scalar.
+        k: How many may be better or equal, a scalar of the dtype of `targets`.
         name: Name of the operation.
 
     Returns:
@@ -418,7 +418,7 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: 
         array([ True, False])
     """
     with get_default_graph().name_scope(name or "in_top_k"):
-        return add_op(IN_TOP_K, predictions, targets, index_tensor(k))
+        return add_op(IN_TOP_K, predictions, targets, k)
 
 
 def _in_top_k_kernel(ctx: KernelContext, predictions: Array, targets: Array, k: Array) -> Array:
@@ -446,9 +446,9 @@ def _in_top_k_shape(op: Operation) -> list[TensorShape]:
 IN_TOP_K = register(
     OpDef(
         name="InTopKV2",
-        inputs=("predictions: T", "targets: Tindices", "k: Tk"),
+        inputs=("predictions: T", "targets: Tindices", "k: Tindices"),
         outputs=("precision: bool",),
-        types={"T": dtypes.FLOATS, "Tindices": dtypes.INDICES, "Tk": dtypes.INDICES},
+        types={"T": dtypes.FLOATS, "Tindices": dtypes.INDICES},
         shape=_in_top_k_shape,
         kernels=on_every_device(_in_top_k_kernel),
     )

@@ -330,7 +330,7 @@ def test_loops_tell_the_shapes_of_their_outputs_in_the_places_that_these_have_th
     made = tf.train.export_meta_graph()
     [loop] = [node for node in made.graph_def.node if node.name == "loop"]
     told = [tf.TensorShape(shape) for shape in loop.attr["_output_shapes"].list.shape]
-    assert told[:2] == [tf.TensorShape([]), tf.TensorShape([2, 3])] and len(told) <= len(loop.attr["T"].list.type)
+    assert told[:2] == [tf.TensorShape([]), tf.TensorShape([2, 3])] and len(told) == len(loop.attr["T"].list.type)
     expected = session.run([i, y, wanted])
     with tf.Graph().as_default(), tf.Session() as other:
         tf.train.import_meta_graph(made)

@@ -13,6 +13,7 @@ import tfray as tf
 from tests.support.graphs.golden_graphs import CASES, each, feeds, message, values
 from tests.support.peer import PEER, needs_peer
 from tfray.errors import UnimplementedError
+from tfray.exchange.op_table import tensorflow_op
 from tfray.exchange.to_tensorflow import check_for_tensorflow, to_tensorflow
 from tfray.formats.graph_proto import GraphDef
 
@@ -168,3 +169,46 @@ def test_tensorflow_prints_the_same(tmp_path):
     command = [PEER, "-c", PRINTING, str(tmp_path / "graph.pb")]
     subprocess.run(command, check=True, timeout=200, env=environment, capture_output=True)
     assert (tmp_path / "text").read_text() == expected * 2
+
+
+def depthwise():
+    return tf.nn.depthwise_conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), [1] * 4, "SAME")
+
+
+NEWER = [
+    ("TopKV2", lambda: tf.nn.top_k([3.0, 1.0, 2.0], 2), {"Tk", "index_type"}),
+    ("RFFT", lambda: tf.signal.rfft([1.0, 2.0]), {"Treal", "Tcomplex"}),
+    ("DepthwiseConv2dNative", depthwise, {"explicit_paddings"}),
+]
+
+
+@pytest.mark.parametrize(("there", "build", "newer"), NEWER)
+def test_attributes_that_1_15_does_not_know_are_left_out(there, build, newer):
+    """It refuses a node that has one, whatever its value."""
+    with tf.Graph().as_default() as graph:
+        build()
+        (node,) = [node for node in graph.as_graph_def().node if node.op == there]
+    known = tensorflow_op(there).attrs
+    assert newer == {name for name, attr in known.items() if attr.is_newer}
+    assert set(node.attr) == known.keys() - newer
+
+
+def test_an_attribute_that_1_15_does_not_know_is_written_where_it_says_something():
+    with tf.Graph().as_default() as graph:
+        tf.nn.top_k([3.0, 1.0], tf.constant(1, tf.int64))
+        (node,) = [node for node in graph.as_graph_def().node if node.op == "TopKV2"]
+    assert node.attr["Tk"].type == tf.int64.as_datatype_enum
+
+
+def test_products_of_batches_are_written_as_the_type_that_broadcasts():
+    with tf.Graph().as_default() as graph:
+        tf.linalg.matvec(tf.ones([2, 3]), tf.ones([4, 5, 3]))
+        assert "BatchMatMulV2" in {node.op for node in graph.as_graph_def().node}
+
+
+def test_targets_and_k_of_in_top_k_have_one_dtype():
+    with tf.Graph().as_default():
+        found = tf.nn.in_top_k([[0.1, 0.7], [0.6, 0.3]], tf.constant([1, 1], tf.int64), 1)
+        assert found.op.inputs[2].dtype == tf.int64
+        with tf.Session() as session:
+            assert session.run(found).tolist() == [True, False]

@@ -301,3 +301,16 @@ def test_the_gradient_of_a_function_is_that_of_its_operations():
         dx, dk = session.run(["dx:0", "dk:0"], {"x:0": x, "k:0": 4, "dz:0": dz})
     np.testing.assert_allclose(dx, 4 * np.cos(x**2) * dz, rtol=1e-6)
     assert dk == 0
+
+
+@pytest.mark.parametrize(("given", "norm"), [([3, 1, 2], 3), ([3 + 4j, 2j], 29**0.5), ([3.0, 4.0], 5.0)])
+def test_euclidean_norms_of_any_numbers(given, norm):
+    node = tf.NodeDef(name="norm", op="EuclideanNorm", input=["x", "axes"])
+    node.attr["T"].type = tf.convert_to_tensor(given).dtype.as_datatype_enum
+    with tf.Graph().as_default():
+        tf.constant(given, name="x"), tf.constant([0], name="axes")
+        definition = tf.get_default_graph().as_graph_def()
+        definition.node.append(node)
+        found = tf.import_graph_def(definition, return_elements=["norm:0"], name="again")[0]
+        with tf.Session() as session:
+            np.testing.assert_allclose(session.run(found), norm, 1e-6)

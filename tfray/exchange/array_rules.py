@@ -17,6 +17,7 @@ from tfray.ops.arrays import broadcast_ops, gather_ops, slice_ops
 from tfray.ops.image import image_color_ops
 from tfray.ops.linalg import decomposition_ops
 from tfray.ops.math import rounding_ops, sorting_ops, sparse_segment_ops
+from tfray.ops.math.reduction_ops import reduce_euclidean_norm
 from tfray.ops.nn import any_rank_conv_ops
 from tfray.ops.strings import string_number_ops, string_ops
 
@@ -385,9 +386,7 @@ def _sparse_segments(node: Node) -> Sequence[Imported]:
 
 @rule("EuclideanNorm")
 def _euclidean_norm(node: Node) -> Sequence[Imported]:
-    value, axes = node.inputs
-    total = node.part("Sum", [node.part("Square", [value]), axes], keep_dims=node.attrs["keep_dims"])
-    return [node.make("Sqrt", [total]).outputs[0]]
+    return through(node, reduce_euclidean_norm, *node.inputs, keepdims=node.attrs["keep_dims"])
 
 
 @rule("TopK")

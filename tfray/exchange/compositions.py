@@ -21,9 +21,10 @@ from tfray.ops.arrays.layout_ops import pad, reverse
 from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, unique
 from tfray.ops.arrays.shape_ops import cast, expand_dims, rank, reshape, shape, size, transpose
 from tfray.ops.arrays.source_ops import placeholder
+from tfray.ops.image.image_files import JPEG_BEGIN
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import exp
-from tfray.ops.math.comparison_ops import is_finite, not_equal
+from tfray.ops.math.comparison_ops import equal, is_finite, not_equal
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_all, reduce_max, reduce_prod, reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value, floormod
@@ -33,6 +34,7 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 from tfray.ops.math.sorting_ops import searchsorted, unravel_index
 from tfray.ops.math.transcendental_ops import log1p, sigmoid, tanh
 from tfray.ops.nn.activation_ops import relu
+from tfray.ops.strings.string_ops import substr
 
 Composition = Callable[..., Sequence[Tensor]]
 
@@ -114,6 +116,11 @@ def _sequence_mask(op: Operation, lengths: Tensor, maxlen: Tensor) -> Sequence[T
         maxlen = reduce_max(concat([[0], cast(reshape(lengths, [-1]), "int32")], 0))
     numbers = range_(cast(maxlen, lengths.dtype))
     return [cast(expand_dims(lengths, -1) > numbers, op.outputs[0].dtype)]
+
+
+@composed("IsJpeg")
+def _is_jpeg(op: Operation, contents: Tensor) -> Sequence[Tensor]:
+    return [equal(substr(contents, 0, len(JPEG_BEGIN)), JPEG_BEGIN)]
 
 
 # -- sums that gradients need --------------------------------------------------------------------------

@@ -29,6 +29,9 @@ OWN_PART: Final = "_tfray_part"
 """Marks nodes that only TensorFlow needs: another node holds the operation that they are part of."""
 
 
+NEWER: Final = "+"
+"""Behind the name of an attribute in the table, if the type does not have it in TensorFlow 1.15."""
+
 _READS_LIKE = "like:variant prefix:N*int32\tvalue:dtype"
 _OF_ELEMENTS = "N:int\tdtype:type\telement_shape:shape=null"
 
@@ -94,12 +97,16 @@ class TensorFlowArg:
 
 @dataclass(frozen=True)
 class TensorFlowAttr:
-    """An attribute: its type, such as ``list(shape)``, its default or `REQUIRED`, and what it may be."""
+    """An attribute: its type, such as ``list(shape)``, its default or `REQUIRED`, and what it may be.
+
+    `is_newer` says that the operation type lacks it in TensorFlow 1.15, which refuses nodes that have it.
+    """
 
     name: str
     type: str
     default: Any
     allowed: tuple[str, ...]
+    is_newer: bool = False
 
 
 @dataclass(frozen=True)
@@ -207,12 +214,15 @@ def _args(text: str) -> Iterator[TensorFlowArg]:
 
 def _attr(text: str) -> TensorFlowAttr:
     name, _, rest = text.partition(":")
+    is_newer = name.endswith(NEWER)
     allowed: tuple[str, ...] = ()
     if rest.endswith("}"):
         rest, _, names = rest[:-1].rpartition("{")
         allowed = tuple(names.split(","))
     kind, given, default = rest.partition("=")
-    return TensorFlowAttr(name, kind, _value(kind, json.loads(default)) if given else REQUIRED, allowed)
+    return TensorFlowAttr(
+        name.removesuffix(NEWER), kind, _value(kind, json.loads(default)) if given else REQUIRED, allowed, is_newer
+    )
 
 
 def _value(kind: str, value: Any) -> Any:

@@ -73,8 +73,9 @@ def _add_shapes(body: Body, ops: Sequence[Operation]) -> None:
             shapes.setdefault(name, {})[int(place or 0)] = tensor.shape
     for node in body.nodes:
         if node.name in shapes:
-            known = shapes[node.name]
-            found = [known.get(place, TensorShape(None)) for place in range(max(known) + 1)]
+            known, definition = shapes[node.name], tensorflow_op(node.op)
+            count = max(known) + 1 if definition is None else len(definition.tensors(node))
+            found = [known.get(place, TensorShape(None)) for place in range(count)]
             write_attr(node.attr["_output_shapes"], "list(shape)", found)
 
 
@@ -145,8 +146,8 @@ _ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "SaveV2", "
 """Types that are alike on both sides, although there are functions that import them."""
 
 
-_REMOVED: Final = frozenset({"MatrixExponential", "RandomPoisson"})
-"""Types that TensorFlow takes in old graphs only."""
+_REMOVED: Final = frozenset({"BatchMatMul", "MatrixExponential", "RandomPoisson"})
+"""Types that TensorFlow takes in old graphs only, and one that does less there: it does not broadcast."""
 
 
 def _without_late_axis(op: str) -> str:
@@ -219,7 +220,10 @@ class Body:
         definition = tensorflow_op(there)
         assert definition is not None
         for key, value in attrs.items():
-            write_attr(made.attr[key], definition.attrs[key].type, value, self.contents)
+            attr = definition.attrs[key]
+            if attr.is_newer and value == attr.default:
+                continue
+            write_attr(made.attr[key], attr.type, value, self.contents)
         self._finish(made, op)
         return made
 
