@@ -19,6 +19,7 @@ from tfray.framework import nest
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.keras import layers as keras_layers
 from tfray.keras.backend import learning_phase
 from tfray.keras.files import hdf5_weights, saving
@@ -39,11 +40,12 @@ from tfray.keras.files.saving import (
     save_model,
 )
 from tfray.keras.layers import Input, InputLayer, Layer
+from tfray.keras.layers.operation_layers import AddLoss, AddMetric
 from tfray.keras.model_summary import print_summary
 from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable, unique_names
 from tfray.library.layers.descriptions import described, restored
-from tfray.library.layers.layer_history import give_masks, history, mask_of
+from tfray.library.layers.layer_history import depends_on, give_masks, history, mask_of
 from tfray.ops.arrays import array_ops
 
 # fmt: off
@@ -84,6 +86,7 @@ class Model(Trainable, Layer):
         self.outputs: list[Tensor] = []
         self.__calls: list[Call] = []
         self.__order: list[Any] = []
+        self.__branches: list[Tensor] = []
         self.__single, self.__made_first = True, False
         self.__checkpoint = saving.WeightsCheckpoint(self)
         self.__awaited: saving.WeightsStatus | None = None
@@ -104,6 +107,47 @@ class Model(Trainable, Layer):
         calls = self._recorded_calls[1:] if self.__made_first else self._recorded_calls
         self._recorded_calls, self.__made_first = [(inputs, outputs), *calls], True
         self._take_awaited_weights()
+
+    def add_loss(self, losses: object, inputs: Any = None) -> None:
+        """Add losses, as for `Layer.add_loss`. One of the model's inputs is a layer of it, and in its description."""
+        for loss in nest.flatten(losses):
+            if self._is_of_inputs(loss):
+                self._add_branch(AddLoss(dtype=loss.dtype), loss)
+            else:
+                super().add_loss(loss, inputs)
+
+    def add_metric(self, value: Tensor, aggregation: str | None = None, name: str | None = None) -> None:
+        """Add a metric, as for `Layer.add_metric`. One of the model's inputs is a layer of it, and in descriptions."""
+        if self._is_of_inputs(value) and aggregation == "mean" and name is not None:
+            self._add_branch(AddMetric(aggregation, name, dtype=value.dtype), value)
+        else:
+            super().add_metric(value, aggregation, name)
+
+    def _is_of_inputs(self, tensor: object) -> bool:
+        """Whether this is a model of layers, and the tensor made of its inputs alone, and not of other placeholders."""
+        if not isinstance(tensor, Tensor) or isinstance(self, Sequential) or not self.__calls:
+            return False
+        own = {each.op for each in self.inputs}
+        sources = reachable_backward([tensor.op], lambda op: () if op in own else predecessors(op))
+        return not own.isdisjoint(sources) and all(op.type != "Placeholder" for op in sources - own)
+
+    def _add_branch(self, layer: Any, tensor: Tensor) -> None:
+        """Let a layer take a tensor that leads to no output."""
+        self._keep_branch(layer(tensor))
+
+    def _keep_branch(self, end: Tensor) -> None:
+        """Take in the calls and layers that lead to a tensor that is no output."""
+        calls, order = calls_between(self.inputs, [end])
+        made = {call.outputs[0] for call in self.__calls}
+        self.__calls += [call for call in calls if call.outputs[0] not in made]
+        self.__order += [layer for layer in order if layer not in self.__order]
+        self.__branches.append(end)
+
+    def _metrics_of_inputs(self) -> list[tuple[str, Any, Tensor]]:
+        """Name, metric and result of what `add_metric` has added, but results of other inputs; each metric's last."""
+        seen, added = self._seen(), self._added_metrics()
+        own = [each for each in added if depends_on(each[2], self.inputs) or not depends_on(each[2], seen)]
+        return list({id(metric): (name, metric, result) for name, metric, result in own}.values())
 
     # -- layers and weights ----------------------------------------------------------------------
 
@@ -263,6 +307,8 @@ class Model(Trainable, Layer):
         known = dict(zip(self.inputs, inputs, strict=True))
         results = self._rerun(known, layer_like)
         model = Model(inputs, results[0] if self.__single else results, name=self.name)
+        for end in self.__branches:
+            model._keep_branch(known[end])
         vars(model)["_trainable"] = self.trainable  # that of layers is their own
         return model
 
@@ -532,8 +578,10 @@ class Model(Trainable, Layer):
         """The model that `get_config` describes."""
         if cls is not Model:
             return super().from_config(config)
-        inputs, outputs = restored_network(config, custom_objects)
+        inputs, outputs, branches = restored_network(config, custom_objects)
         model = cls(inputs, outputs, name=config.get("name"))
+        for end in branches:
+            model._keep_branch(end)
         if config.get("trainable") is False:
             model.trainable = False
         return model

@@ -100,7 +100,7 @@ class Trainable:
     trainable_variables: Any
     _dtype_policy: Any
     state_updates: Any
-    _added_metrics: Any
+    _metrics_of_inputs: Any
 
     def _init_training(self) -> None:
         self.optimizer: Any = None
@@ -260,13 +260,13 @@ class Trainable:
         heads = self.__trained_heads()
         parts = [f"{head.name}_loss" for head in heads] if len(self.output_names) > 1 else []
         planned = [name for name, *_ in self.__planned_metrics()]
-        return ["loss", *unique_names([*parts, *planned, *(name for name, *_ in self._added_metrics())])]
+        return ["loss", *unique_names([*parts, *planned, *(name for name, *_ in self._metrics_of_inputs())])]
 
     @property
     def metrics(self) -> list[Any]:
         """The metrics, as objects; those that `add_metric` has added are the last."""
         if self.optimizer is None or not self.outputs:
-            return [metric for _, metric, _ in self._added_metrics()]
+            return [metric for _, metric, _ in self._metrics_of_inputs()]
         if self.__metrics is None:
             self.__metrics = []
             for name, head, metric, _ in self.__planned_metrics():
@@ -276,7 +276,7 @@ class Trainable:
                     function: Any = keras_metrics.get(metric, head.loss, output)
                     made = keras_metrics.MeanMetricWrapper(function, name)
                 self.__metrics.append(made)
-        return [*self.__metrics, *(metric for _, metric, _ in self._added_metrics())]
+        return [*self.__metrics, *(metric for _, metric, _ in self._metrics_of_inputs())]
 
     def reset_metrics(self) -> None:
         """Let the metrics forget what they have seen."""
@@ -330,7 +330,7 @@ class Trainable:
                 values.append((result_after_update(metric, head.target, head.output, weights), constant(1.0)))
             else:
                 values.append(sum_and_count(metric, head.loss, head.target, head.output, weights))
-        for _, metric, result in self._added_metrics():
+        for _, metric, result in self._metrics_of_inputs():
             self.__running.append(metric)
             self.__running_places.append(1 + len(values))
             values.append((result, constant(1.0)))

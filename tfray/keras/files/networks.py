@@ -14,7 +14,7 @@ from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.keras.layers import Input
-from tfray.keras.layers.operation_layers import TensorFlowOpLayer
+from tfray.keras.layers.operation_layers import AddLoss, AddMetric, TensorFlowOpLayer
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.layer_history import history
 
@@ -34,6 +34,10 @@ class Call(NamedTuple):
 
 def _tensors(arguments: Any, settings: Mapping[str, Any]) -> list[Any]:
     return [each for each in nest.flatten([arguments, dict(settings)]) if isinstance(each, (Tensor, SparseTensor))]
+
+
+def _plain_if_one(tensors: Sequence[Tensor]) -> Any:
+    return tensors[0] if len(tensors) == 1 else list(tensors)
 
 
 class _Search:
@@ -103,7 +107,8 @@ class _Search:
         if not places:
             self._depends.update(dict.fromkeys(op.outputs, False))
             return
-        call = Call(TensorFlowOpLayer(op, places), [op.inputs[place] for place in places], {}, op.outputs)
+        call = Call(TensorFlowOpLayer.of(op, places), [op.inputs[place] for place in places], {}, op.outputs)
+        call.layer._recorded_calls.append((_plain_if_one(call.arguments), _plain_if_one(call.outputs)))
         self._known.update((output, call[:3]) for output in op.outputs)
         self.places[call.layer] = self.places.pop(op)
         self._finish(call, True)
@@ -219,14 +224,17 @@ def restored_input(config: Mapping[str, Any]) -> Tensor:
 
 def restored_network(
     config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None
-) -> tuple[list[Tensor], list[Tensor]]:
+) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """The inputs and outputs of the layers that `described_network`, or a version of Keras, describes.
+
+    The third list has what layers have made that add losses and metrics to the model: it leads to no output.
 
     Raises:
         InvalidArgumentError: A layer cannot be made, or takes what no other one gives.
     """
     tensors: dict[tuple[str, int, int], Tensor] = {}
     waiting: list[tuple[str, Any, int, Any]] = []
+    branches: list[Tensor] = []
     for each in config["layers"]:
         name = each.get("name", each["config"].get("name"))
         if each["class_name"] == "InputLayer":
@@ -250,13 +258,14 @@ def restored_network(
                 later.append((name, layer, number, node))
                 continue
             made = nest.flatten(layer(inputs, **settings))
+            if isinstance(layer, (AddLoss, AddMetric)):
+                branches += made
             tensors.update({(name, number, place): tensor for place, tensor in enumerate(made)})
         if len(later) == len(waiting):
             raise InvalidArgumentError(f"layer {later[0][0]!r} takes what no other layer gives: {later[0][3]}")
         waiting = later
-    return [found(each) for each in _origins(config["input_layers"])], [
-        found(each) for each in _origins(config["output_layers"])
-    ]
+    inputs, outputs = ([found(each) for each in _origins(config[key])] for key in ("input_layers", "output_layers"))
+    return inputs, outputs, branches
 
 
 def _origins(value: Any) -> Iterator[Any]:

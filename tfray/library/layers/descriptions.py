@@ -59,8 +59,9 @@ _OTHER_NAMES: Final = {
     "LecunUniform": "initializers.lecun_uniform",
     "L1": "regularizers.l1",
     "L2": "regularizers.l2",
+    **{name: f"operations.{name}" for name in ("AddLoss", "AddMetric", "TensorFlowOpLayer")},
 }
-"""Further names, which files of other versions of Keras have."""
+"""Further names, which files of Keras have."""
 
 _FURTHER_KEYS: Final = {"module", "registered_name", "build_config", "shared_object_id"}
 """What Keras 2.12 and later write beside the name of a class and its configuration."""
@@ -350,7 +351,8 @@ def _name_of(value: type | Callable[..., object]) -> str:
     for short, module_name in _MODULES.items():
         module = importlib.import_module(module_name)
         if name in module.__all__ and getattr(module, name) is value:
-            return name if isinstance(value, type) and _public(name) is value else f"{short}.{name}"
+            is_known = isinstance(value, type) and (name in _OTHER_NAMES or _public(name) is value)
+            return name if is_known else f"{short}.{name}"
         if getattr(module, _OTHER_NAMES.get(name, "").rpartition(".")[2], None) is value:
             return name
     if not name.isidentifier():

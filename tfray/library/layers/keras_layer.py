@@ -148,7 +148,7 @@ class Layer(Tracker, Described):
         self._non_trainable_weights: list[Any] = []
         self._losses: list[Any] = []
         self._updates: list[Any] = []
-        self._metric_records: dict[str, tuple[str, Any, Tensor]] = {}
+        self._metric_records: list[tuple[str, Any, Tensor]] = []
         self._recorded_calls: list[tuple[Any, Any]] = []
         self._owns_variables = is_keras_style() or not self._in_collections
         if is_keras_style():
@@ -566,20 +566,20 @@ class Layer(Tracker, Described):
             )
         name = name or str(metric.name)
         if metric is None:
-            known = self._metric_records.get(name)
+            known = next((each for each in self._metric_records if each[0] == name), None)
             metric = importlib.import_module("tfray.keras.metrics").Mean(name=name) if known is None else known[1]
             value = metric(value)
-        self._metric_records[name] = name, metric, value
+        self._metric_records.append((name, metric, value))
 
     def _added_metrics(self) -> list[tuple[str, Any, Tensor]]:
         """Name, metric and result of what `add_metric` has added, here and in layers within this one."""
         inner = (each for layer in self._layers_within() for each in layer._added_metrics())
-        return list(dict.fromkeys([*self._metric_records.values(), *inner]))
+        return list(dict.fromkeys([*self._metric_records, *inner]))
 
     @property
     def metrics(self) -> list[Any]:
         """The metrics that `add_metric` has added."""
-        return [metric for _, metric, _ in self._added_metrics()]
+        return list(dict.fromkeys(metric for _, metric, _ in self._added_metrics()))
 
     # -- what it is ------------------------------------------------------------------------------
 
