@@ -160,3 +160,17 @@ def test_an_operation_that_nobody_knows_is_named():
     config = {**PRODUCT, "node_def": {**PRODUCT["node_def"], "op": "Fantasy"}}
     with pytest.raises(tf.errors.InvalidArgumentError, match="has no operation 'Fantasy', which 'mul' is"):
         tf.keras.layers.deserialize({"class_name": "TensorFlowOpLayer", "config": config})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"node_def": {"op": 3}}, "no NodeDef in the form of JSON"),
+        ({"node_def": None}, "has no operation"),
+        ({"node_def": None, "graph": ""}, "has no operation"),
+        ({"node_def": {"name": "mul", "op": "Mul"}}, "'T'"),
+    ],
+)
+def test_descriptions_that_are_damaged(changes, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.keras.layers.deserialize({"class_name": "TensorFlowOpLayer", "config": {**PRODUCT, **changes}})

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.graph_import import import_graph_def
@@ -76,6 +76,8 @@ class TensorFlowOpLayer(Layer):
         layer = cls(config.get("node_def"), config["name"], config.get("constants"), trainable=config["trainable"])
         if "graph" in config:
             layer._definition = GraphDef.FromString(base64.b64decode(config["graph"]))
+        if layer._definition is None or all(node.name != _NAME for node in layer._definition.node):
+            raise InvalidArgumentError(f"the description of layer {layer.name!r} has no operation")
         return layer
 
 
@@ -86,7 +88,10 @@ _INPUT: Final = "Placeholder"
 
 def _node_of(described: Any) -> Any:
     if isinstance(described, Mapping):
-        return ParseDict(dict(described), NodeDef())
+        try:
+            return ParseDict(dict(described), NodeDef())
+        except ParseError as error:
+            raise InvalidArgumentError(f"this is no NodeDef in the form of JSON: {error}") from error
     return described if isinstance(described, NodeDef) else NodeDef.FromString(described)
 
 
