@@ -98,6 +98,16 @@ def test_a_loss_of_another_placeholder_stays_a_tensor():
     assert [type(layer).__name__ for layer in model.layers] == ["InputLayer", "Dense"] and len(model.losses) == 1
 
 
+def test_a_description_says_what_it_lacks(caplog):
+    """A loss of a Sequential, or of what is no input of the model, is no layer of it."""
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+    model.get_config()
+    assert not caplog.text
+    model.add_loss(tf.reduce_mean(model.output))
+    model.get_config()
+    assert "1 losses and 0 metrics that add_loss and add_metric added are not in its description" in caplog.text
+
+
 PRODUCT = {
     "name": "mul",
     "trainable": True,

@@ -46,6 +46,7 @@ from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable, unique_names
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.layer_history import depends_on, give_masks, history, mask_of
+from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops
 
 # fmt: off
@@ -112,14 +113,14 @@ class Model(Trainable, Layer):
         """Add losses, as for `Layer.add_loss`. One of the model's inputs is a layer of it, and in its description."""
         for loss in nest.flatten(losses):
             if self._is_of_inputs(loss):
-                self._add_branch(AddLoss(dtype=loss.dtype), loss)
+                self._keep_branch(AddLoss(dtype=loss.dtype)(loss))
             else:
                 super().add_loss(loss, inputs)
 
     def add_metric(self, value: Tensor, aggregation: str | None = None, name: str | None = None) -> None:
         """Add a metric, as for `Layer.add_metric`. One of the model's inputs is a layer of it, and in descriptions."""
         if self._is_of_inputs(value) and aggregation == "mean" and name is not None:
-            self._add_branch(AddMetric(aggregation, name, dtype=value.dtype), value)
+            self._keep_branch(AddMetric(aggregation, name, dtype=value.dtype)(value))
         else:
             super().add_metric(value, aggregation, name)
 
@@ -130,10 +131,6 @@ class Model(Trainable, Layer):
         own = {each.op for each in self.inputs}
         sources = reachable_backward([tensor.op], lambda op: () if op in own else predecessors(op))
         return not own.isdisjoint(sources) and all(op.type != "Placeholder" for op in sources - own)
-
-    def _add_branch(self, layer: Any, tensor: Tensor) -> None:
-        """Let a layer take a tensor that leads to no output."""
-        self._keep_branch(layer(tensor))
 
     def _keep_branch(self, end: Tensor) -> None:
         """Take in the calls and layers that lead to a tensor that is no output."""
@@ -570,8 +567,20 @@ class Model(Trainable, Layer):
         """
         if type(self) is not Model:
             return super().get_config()
+        self._warn_of_additions()
         network = described_network(self.inputs, self.outputs, self.__calls, self.layers)
         return {"name": self.name, "trainable": self.trainable, **network}
+
+    def _warn_of_additions(self) -> None:
+        """Say what a description of the model lacks: losses and metrics that are no layers of it."""
+        if self._losses or self._metric_records:
+            logging.warning(
+                "model %r: %d losses and %d metrics that add_loss and add_metric added are not in its description, "
+                "as they are not made of the inputs of a tf.keras.Model: add them again to what is made of it",
+                self.name,
+                len(self._losses),
+                len(self._metric_records),
+            )
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
@@ -670,6 +679,7 @@ class Sequential(Model):
         """
         if type(self) is not Sequential:
             return super().get_config()
+        self._warn_of_additions()
         layers = described(self._stack)
         if self.inputs and getattr(self._stack[0] if self._stack else None, "batch_input_shape", None) is None:
             layers.insert(0, described(history()[self.inputs[0]][0]))

@@ -143,14 +143,14 @@ def _single_node(definition: Any) -> tuple[Any, dict[str, Any]] | None:
     }
     is_single = len(given) + len(constants) == len(sources) == len(nodes)
     in_order = given == [name for name, source in nodes.items() if source.op == "Placeholder"]
-    plain = not node.op.startswith(OWN) and OWN_ATTRS not in node.attr and not _has_bytes(list(constants.values()))
+    plain = not node.op.startswith(OWN) and OWN_ATTRS not in node.attr and not _is_beyond_json(list(constants.values()))
     if not (is_single and in_order and plain):
         return None
     return node, constants
 
 
-def _has_bytes(value: Any) -> bool:
-    return any(map(_has_bytes, value)) if isinstance(value, list) else isinstance(value, (bytes, complex))
+def _is_beyond_json(value: Any) -> bool:
+    return any(map(_is_beyond_json, value)) if isinstance(value, list) else isinstance(value, (bytes, complex))
 
 
 def _imported(definition: Any, given: Sequence[Tensor]) -> Sequence[Tensor]:
