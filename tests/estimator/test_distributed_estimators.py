@@ -128,3 +128,53 @@ def test_a_keras_model_becomes_an_estimator_of_replicas(tmp_path):
     np.testing.assert_allclose(estimator.get_variable_value("dense/kernel")[:, 0], [0.1733, 0.2236, 0.3141], rtol=1e-3)
     found = estimator.evaluate(batches)
     np.testing.assert_allclose([found["loss"], found["mean_absolute_error"]], [1.6578, 1.0049], rtol=1e-4)
+
+
+def test_replicas_share_the_variables_of_keras_layers_and_the_averages_of_their_batches():
+    # Values of TensorFlow 1.15: each replica sees half of the batches, and the averages are the mean of both.
+    rows = np.random.RandomState(0).rand(64, 2).astype(np.float32)
+    ones = {"kernel_initializer": "ones"}
+    layers = [
+        tf.keras.layers.Dense(3, input_shape=(2,), name="d", **ones),
+        tf.keras.layers.BatchNormalization(name="b"),
+        tf.keras.layers.Dense(1, name="o", **ones),
+    ]
+    model = tf.keras.Sequential(layers)
+    metrics = {"o": ["mae", tf.keras.metrics.MeanAbsoluteError(name="object")]}
+    model.compile(tf.keras.optimizers.SGD(0.01), {"o": "mse"}, metrics=metrics, loss_weights={"o": 2.0})
+
+    def batches():
+        sums = rows.sum(1, keepdims=True)
+        return tf.data.Dataset.from_tensor_slices(({"d_input": rows}, sums)).batch(8).repeat(2)
+
+    config = tf.estimator.RunConfig(train_distribute=mirrored(), session_config=CPUS)
+    estimator = tf.keras.estimator.model_to_estimator(model, config=config).train(batches)
+    wanted = {"b/moving_mean": 0.07694, "b/moving_variance": 0.93242, "o/kernel": 0.62966}
+    for name, value in wanted.items():
+        np.testing.assert_allclose(np.ravel(estimator.get_variable_value(name)), [value] * 3, rtol=1e-4)
+    np.testing.assert_allclose(estimator.get_variable_value("d/kernel"), [[0.99835] * 3, [0.99886] * 3], rtol=1e-4)
+    found = estimator.evaluate(batches)
+    assert found["global_step"] == 8 and found["object"] == pytest.approx(found["mean_absolute_error"], rel=1e-5)
+    np.testing.assert_allclose([found["mean_absolute_error"], found["loss"]], [0.64749, 0.84938], rtol=1e-4)
+
+
+def test_a_model_function_of_keras_layers_on_replicas():
+    def model_fn(features, labels, mode):
+        hidden = tf.keras.layers.Dense(3, activation="relu", kernel_initializer="ones")(features)
+        loss = tf.losses.mean_squared_error(labels, tf.keras.layers.Dense(1, kernel_initializer="ones")(hidden))
+        step = tf.train.GradientDescentOptimizer(0.01).minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+    x, y = numbers(64)
+
+    def batches(size):
+        return tf.data.Dataset.from_tensor_slices((x, y)).batch(size)
+
+    found = []
+    for distribute, size in ((mirrored(), 8), (None, 16)):
+        config = tf.estimator.RunConfig(train_distribute=distribute, session_config=CPUS)
+        estimator = tf.estimator.Estimator(model_fn, config=config).train(lambda size=size: batches(size))
+        found.append({name: estimator.get_variable_value(name) for name in estimator.get_variable_names()})
+    assert set(found[0]) == {"dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias", "global_step"}
+    for name, value in found[1].items():
+        np.testing.assert_allclose(found[0][name], value, rtol=1e-5)

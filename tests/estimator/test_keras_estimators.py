@@ -97,3 +97,79 @@ def test_a_model_from_a_file(tmp_path):
     examples = tf.estimator.inputs.numpy_input_fn({name: X[:4]}, shuffle=False)
     found = [next(iter(each.values())) for each in estimator.predict(examples)]
     np.testing.assert_allclose(found, model.predict(X[:4]), rtol=1e-5)
+
+
+ROWS = np.random.RandomState(0).rand(64, 2).astype(np.float32)
+SUMS = ROWS.sum(1, keepdims=True)
+
+
+def of_dictionaries():
+    """A model of two outputs, whose losses, metrics and weights are given by their names."""
+    ones = {"kernel_initializer": "ones"}
+    left, right = tf.keras.Input((2,), name="a"), tf.keras.Input((3,), name="b")
+    both = tf.keras.layers.Dense(2, name="h", **ones)(tf.keras.layers.concatenate([left, right]))
+    number = tf.keras.layers.Dense(1, name="p", **ones)(both)
+    kind = tf.keras.layers.Dense(2, activation="softmax", name="q", **ones)(both)
+    model = tf.keras.Model([left, right], [number, kind])
+    model.compile(
+        "adam",
+        {"p": "mae", "q": "sparse_categorical_crossentropy"},
+        metrics={"q": ["acc"], "p": ["mse"]},
+        loss_weights={"p": 0.5, "q": 2.0},
+    )
+    return model
+
+
+def two_kinds(weighted=False):
+    features = {"a": ROWS, "b": np.tile(ROWS[:, :1], (1, 3))}
+    if weighted:
+        features = {"features": features, "sample_weights": {"p": ROWS[:, 0], "q": ROWS[:, 1]}}
+    labels = {"p": SUMS, "q": (ROWS[:, :1] > 0.5).astype(np.int32)}
+    return tf.data.Dataset.from_tensor_slices((features, labels)).batch(16).repeat(2)
+
+
+def test_losses_metrics_and_weights_by_the_names_of_outputs():
+    # Names and values are those of TensorFlow 1.15.
+    estimator = tf.keras.estimator.model_to_estimator(of_dictionaries()).train(two_kinds)
+    of_step = [f"training/Adam/{name}" for name in ("beta_1", "beta_2", "decay", "learning_rate")]
+    weights = [f"{layer}/{kind}" for layer in "hpq" for kind in ("bias", "kernel")]
+    moments = [f"training/Adam/{weight}/{moment}" for weight in weights for moment in "mv"]
+    assert estimator.get_variable_names() == sorted(["global_step", *weights, *of_step, *moments])
+    wanted = {"p_mean_squared_error": 19.92628, "q_acc": 0.54688, "loss": 3.36012, "global_step": 8}
+    assert estimator.evaluate(two_kinds) == pytest.approx(wanted, rel=1e-5)
+    weighed = estimator.evaluate(lambda: two_kinds(weighted=True))
+    assert weighed == pytest.approx({**wanted, "loss": 1.96469}, rel=1e-5)
+    first = next(estimator.predict(two_kinds))
+    np.testing.assert_allclose(first["q"], [0.47722375, 0.52277619], rtol=1e-5)
+
+
+class Doubled(tf.keras.Model):
+    """A model of a derived class: layers in a list, one of them used twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = [tf.keras.layers.Dense(2, kernel_initializer="ones"), tf.keras.layers.Dense(1)]
+        self.last = self.steps[1]
+
+    def call(self, inputs):
+        return self.last(self.steps[0](self.steps[0](inputs)))
+
+
+def test_a_model_of_a_derived_class(tmp_path):
+    model = Doubled()
+    model.compile(tf.train.GradientDescentOptimizer(0.01), "mse", metrics=[tf.keras.metrics.RootMeanSquaredError()])
+    model.fit(ROWS, SUMS, epochs=1, verbose=0)
+    wanted, (loss, root) = model.predict(ROWS), model.evaluate(ROWS, SUMS, verbose=0)
+
+    def batches():
+        return tf.data.Dataset.from_tensor_slices((ROWS, SUMS)).batch(16)
+
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    (name,) = model.output_names
+    found = np.array([each[name] for each in estimator.predict(batches)])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    evaluated = estimator.evaluate(batches)
+    assert evaluated["loss"] == pytest.approx(loss, rel=1e-5)
+    assert evaluated["root_mean_squared_error"] == pytest.approx(root, rel=1e-5)
+    assert estimator.train(batches).evaluate(batches)["loss"] < loss
+    np.testing.assert_allclose(model.predict(ROWS), wanted, rtol=1e-5)  # as it was

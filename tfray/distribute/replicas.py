@@ -321,7 +321,10 @@ def _shared_variables() -> Callable[..., Any]:
         mode = innermost_mode()
         if mode is None or mode.replica is None:
             return next_creator(**kwargs)
-        number, name = mode.replica.number, _NUMBERED.sub("", kwargs.get("name") or "Variable")
+        number, name = mode.replica.number, kwargs.get("name") or "Variable"
+        # Keras layers name their variables within the scope of operations, which is that of the replica.
+        name = name.replace(mode.strategy.extended.replica_scope.format(number) + "/", "", 1) if number else name
+        name = _NUMBERED.sub("", name)
         if number == 0:
             variable = next_creator(**kwargs)
             made.setdefault(name, []).append(variable)

@@ -63,8 +63,7 @@ def dnn_logit_fn_builder(
             if dropout is not None and training:
                 net = core_layers.dropout(net, rate=dropout, training=True)
             if batch_norm:
-                with variable_scope(name) as scope:
-                    scope.set_partitioner(None)  # averages are updated as a whole
+                with variable_scope(name):
                     net = normalization_layers.batch_normalization(
                         net, momentum=_MOMENTUM, training=training, name=f"batchnorm_{number}"
                     )

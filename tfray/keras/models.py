@@ -343,12 +343,43 @@ class Model(Trainable, Layer):
         """Build a model of a derived class for inputs like the arrays `x`."""
         if self.inputs:
             return
-        self._built_for_data = True
-        self.inputs, given = self._sources_for(x)
+        self._build_on(*self._sources_for(x))
+
+    def _build_on(self, inputs: list[Tensor], given: Any) -> None:
+        """Make outputs of a model of a derived class for these inputs, with which it is called as `given` says."""
+        self._built_for_data, self.inputs = True, inputs
         more = {"training": learning_phase()} if "training" in inspect.signature(self.call).parameters else {}
         outputs = self(given, **more)
         self.__single = not isinstance(outputs, (list, tuple))
         self.outputs = nest.flatten(outputs)
+
+    def _built_on(self, tensors: Sequence[Tensor]) -> Any:
+        """A model like this one, of layers like its own, whose inputs are these tensors."""
+        if self._can_be_cloned():
+            return saving.clone_model(self, list(tensors))
+        made = self._unbuilt()
+        made._input_keys = self._input_keys
+        made._build_on(list(tensors), self._as_called(tensors))
+        return made
+
+    def _unbuilt(self) -> Any:
+        """A model of the same derived class, which has not been called, of layers like those of this one."""
+        made: Any = object.__new__(type(self))
+        Model.__init__(made, name=self.name)
+        found: dict[Any, Any] = {}
+
+        def like(value: Any) -> Any:
+            if isinstance(value, Layer) and value not in found:
+                if isinstance(value, Model) and not value._can_be_cloned():
+                    found[value] = value._unbuilt()
+                else:
+                    found[value] = saving.layer_like(value)
+            return found[value] if isinstance(value, Layer) else value
+
+        for name, value in vars(self).items():
+            if name not in vars(made):  # one of the derived class
+                setattr(made, name, nest.map_structure(like, value))
+        return made
 
     def _set_inputs(self, inputs: Any) -> None:
         """Build a model of a derived class for inputs like arrays or tensors: one, or a list or dictionary of them."""
@@ -381,15 +412,19 @@ class Model(Trainable, Layer):
             self.build(input_shape)
 
     def _sources_for(self, x: Sequence[np.ndarray]) -> tuple[list[Tensor], Any]:
-        """Inputs for arrays like these, and how a layer is called with them: by name, if there are names."""
+        """Inputs for arrays like these, and how a layer is called with them."""
         names = self._input_keys or [f"{self.name}_input"] * len(x)
         kinds = [floatx() if np.issubdtype(value.dtype, np.floating) else value.dtype for value in x]
         sources = [
             Input(value.shape[1:], dtype=kind, name=name) for value, kind, name in zip(x, kinds, names, strict=True)
         ]
+        return sources, self._as_called(sources)
+
+    def _as_called(self, inputs: Sequence[Tensor]) -> Any:
+        """Inputs as a layer is called with them: by name, if there are names."""
         if self._input_keys:
-            return sources, dict(zip(names, sources, strict=True))
-        return sources, sources[0] if len(sources) == 1 else sources
+            return dict(zip(self._input_keys, inputs, strict=True))
+        return inputs[0] if len(inputs) == 1 else list(inputs)
 
     def summary(
         self,

@@ -20,7 +20,7 @@ from tfray.library.layers.descriptions import Described
 from tfray.library.layers.keras_layer import unique_layer_name
 from tfray.library.layers.layer_history import Unconnected
 from tfray.library.metrics.confusion import confusion_matrix
-from tfray.library.variables.variables import Variable
+from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.band_ops import matrix_diag_part
 from tfray.ops.math import math_ops, search_ops
@@ -101,15 +101,21 @@ class Metric(Unconnected, Described):
         Args:
             name: Its name.
             shape: Its shape.
-            aggregation: Accepted for TensorFlow 1's sake.
-            synchronization: Likewise.
+            aggregation: How the changes by several replicas become one; their sum when None.
+            synchronization: As for `tf.Variable`; each replica has its own part when None.
             initializer: What it begins with, zeros when None.
             dtype: Its dtype; that of the metric when None.
         """
         kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         start = initializers.get(initializer or "zeros")
         made = Variable(
-            lambda: start(list(shape), dtype=kind), False, [GraphKeys.LOCAL_VARIABLES], dtype=kind, name=name
+            lambda: start(list(shape), dtype=kind),
+            False,
+            [GraphKeys.LOCAL_VARIABLES],
+            dtype=kind,
+            name=name,
+            synchronization=synchronization or VariableSynchronization.ON_READ,
+            aggregation=aggregation or VariableAggregation.SUM,
         )
         self.variables.append(made)
         return made

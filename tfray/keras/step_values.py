@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.settings import floatx
 from tfray.library.layers.layer_history import mask_of
 from tfray.ops.arrays import array_ops
-from tfray.ops.arrays.source_ops import constant
+from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
 from tfray.ops.math import math_ops
+
+
+class Head:
+    """An output that has a loss.
+
+    Attributes:
+        name: Its name in logs.
+        place: Its number among the outputs of the model.
+        output: The output.
+        loss: Its loss.
+        share: What the loss counts in that of the model.
+        target: Where targets are fed, or the tensor that they are.
+        is_fed: Whether targets are fed.
+        weights: Where weights of examples are fed, or the tensor that they are.
+    """
+
+    def __init__(
+        self, name: str, place: int, loss: Any, share: Any, target: Any, mode: str | None, weights: Any
+    ) -> None:
+        self.name, self.place, self.loss, self.share = name, place, loss, share
+        self.target, self.is_fed, self.mode, self.weights = target, target is None, mode, weights
+        self.output: Any = None
+
+    def receive(self, output: Tensor, target_shape: Sequence[int | None]) -> None:
+        """Make the places where targets, each of this shape, and weights are fed.
+
+        Args:
+            output: The output.
+            target_shape: Shape of the target of an example; not used where the target is a tensor.
+        """
+        self.output = output
+        if self.is_fed:
+            dtype = output.dtype if output.dtype.is_floating else floatx()
+            self.target = placeholder(dtype, [None, *target_shape], name=f"{self.name}_target")
+        else:
+            self.target = convert_to_tensor(self.target)
+        if self.weights is None:
+            shape = [None, None] if self.mode == "temporal" else [None]
+            ones = constant(1.0, shape=[1] * len(shape))
+            self.weights = placeholder_with_default(ones, shape, name=f"{self.name}_sample_weights")
 
 
 def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:

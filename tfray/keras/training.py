@@ -12,7 +12,6 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
@@ -32,7 +31,7 @@ from tfray.keras.batch_sources import (
 from tfray.keras.callbacks import Callback, CallbackList, History, ProgbarLogger, listening
 from tfray.keras.mixed_precision.experimental import optimizer_under
 from tfray.keras.settings import floatx
-from tfray.keras.step_values import mean_loss, result_after_update, sum_and_count
+from tfray.keras.step_values import Head, mean_loss, result_after_update, sum_and_count
 from tfray.keras.training_data import (
     Batch,
     arrays_of,
@@ -58,31 +57,11 @@ from tfray.keras.training_data import (
 )
 from tfray.library.input.datasets import Dataset
 from tfray.library.layers.layer_nodes import given_states, trainable_states
+from tfray.library.layers.losses import share_of_replica
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
-from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
+from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math import math_ops
-
-
-class _Head:
-    """An output that has a loss.
-
-    Attributes:
-        name: Its name in logs.
-        place: Its number among the outputs of the model.
-        output: The output.
-        loss: Its loss.
-        share: What the loss counts in that of the model.
-        target: Where targets are fed, or the tensor that they are.
-        is_fed: Whether targets are fed.
-        weights: Where weights of examples are fed.
-    """
-
-    def __init__(self, name: str, place: int, loss: Any, share: Any, target: Any, mode: str | None) -> None:
-        self.name, self.place, self.loss, self.share = name, place, loss, share
-        self.target, self.is_fed, self.mode = target, target is None, mode
-        self.output: Any = None
-        self.weights: Any = None
 
 
 class Trainable:
@@ -115,7 +94,8 @@ class Trainable:
         self._sample_weight_mode: Any = None
         self._compiled_loss_weights: Any = None
         self._target_tensors: Any = None
-        self.__heads: list[_Head] | None = None
+        self._weight_tensors: Any = None
+        self.__heads: list[Head] | None = None
         self.__numbers: list[Tensor] | None = None
         self.__train_op: Any = None
         self.__running: list[Any] = []
@@ -210,14 +190,26 @@ class Trainable:
         # The targets are made with the loss.
         return [head.target for head in self.__fed_heads() if self.total_loss is not None]
 
-    def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
-        """Make the training step for targets like these arrays, and with it the optimizer's variables."""
+    def _prepare_training(self, targets: Sequence[np.ndarray]) -> Any:
+        """Make the training step for targets like these arrays, and with it the optimizer's variables; returns it."""
         self.__prepare(map(np.shape, targets))
-        self.__training_step()
+        return self.__training_step()
+
+    def _evaluated_metrics(self) -> dict[str, Any]:
+        """The compiled metrics by their names, as objects that are updated for the targets; see `compile`."""
+        self.__prepare(())
+        found, running = {}, iter(self.__running)
+        for (name, head, metric, weighted), made in zip(self.__planned_metrics(), self.metrics, strict=False):
+            if isinstance(metric, keras_metrics.Metric):
+                found[name] = next(running)
+            else:
+                result_after_update(made, head.target, head.output, head.weights if weighted else None)
+                found[name] = made
+        return found
 
     # -- outputs, losses and metrics --------------------------------------------------------------
 
-    def __trained_heads(self) -> list[_Head]:
+    def __trained_heads(self) -> list[Head]:
         """The outputs that have a loss."""
         if self.optimizer is None:
             raise RuntimeError(
@@ -230,18 +222,19 @@ class Trainable:
             shares = for_outputs(self._compiled_loss_weights or 1.0, names, "loss_weights", 1.0)
             targets = target_tensors_of(self._target_tensors, names)
             modes = for_outputs(self._sample_weight_mode, names, "sample_weight_mode")
-            rows = zip(names, losses, shares, targets, modes, strict=True)
+            weights = for_outputs(self._weight_tensors, names, "sample_weights")
+            rows = zip(names, losses, shares, targets, modes, weights, strict=True)
             self.__heads = [
-                _Head(name, place, loss, share, target, mode)
-                for place, (name, loss, share, target, mode) in enumerate(rows)
+                Head(name, place, loss, share, target, mode, weight)
+                for place, (name, loss, share, target, mode, weight) in enumerate(rows)
                 if loss is not None
             ]
         return self.__heads
 
-    def __fed_heads(self) -> list[_Head]:
+    def __fed_heads(self) -> list[Head]:
         return [head for head in self.__trained_heads() if head.is_fed]
 
-    def __planned_metrics(self) -> list[tuple[str, _Head, Any, bool]]:
+    def __planned_metrics(self) -> list[tuple[str, Head, Any, bool]]:
         """Name, output, and metric of all that was compiled, and whether examples count by their weights."""
         names, planned = self.output_names, []
         for head in self.__trained_heads():
@@ -293,18 +286,9 @@ class Trainable:
         heads, given = self.__trained_heads(), iter(shapes)
         if not heads and not self.losses:
             raise ValueError("The model cannot be compiled because it has no loss to optimize.")
-        with get_default_graph().name_scope(f"{self.name}_training"):
-            for head in heads:
-                head.output = self.outputs[head.place]
-                if head.is_fed:
-                    shape = [None, *next(given)[1:]]
-                    dtype = head.output.dtype if head.output.dtype.is_floating else floatx()
-                    head.target = placeholder(dtype, shape, name=f"{head.name}_target")
-                else:
-                    head.target = convert_to_tensor(head.target)
-                shape = [None, None] if head.mode == "temporal" else [None]
-                ones = constant(1.0, shape=[1] * len(shape))
-                head.weights = placeholder_with_default(ones, shape, name=f"{head.name}_sample_weights")
+        for head in heads:
+            head.receive(self.outputs[head.place], next(given)[1:] if head.is_fed else ())
+        with get_default_graph().name_scope("loss"):
             parts = [mean_loss(head.loss, head.target, head.output, head.weights) for head in heads]
             total = math_ops.add_n(
                 [array_ops.cast(head.share * part, floatx()) for head, part in zip(heads, parts, strict=True)]
@@ -343,7 +327,8 @@ class Trainable:
             with given_states(self, self.__compiled_states):
                 variables = self.trainable_variables
                 with get_default_graph().name_scope("training"):
-                    steps = self._updates_for(self.__numbers[0], variables) if variables else []
+                    loss = share_of_replica(self.__numbers[0])
+                    steps = self._updates_for(loss, variables) if variables else []
                 self.__train_op = grouping_ops.group(*steps, *self._updates_of_inputs())
             self._take_awaited_weights()  # those of the optimizer
         return self.__train_op

@@ -297,15 +297,16 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[
         return type(model).from_config(model.get_config())
     made: dict[Any, Any] = {}
 
-    def layer_like(layer: Any) -> Any:
+    def kept(layer: Any) -> Any:
         if layer not in made:
-            made[layer] = (clone_function or _like)(layer)
+            made[layer] = (clone_function or layer_like)(layer)
         return made[layer]
 
-    return model._cloned(input_tensors, layer_like)
+    return model._cloned(input_tensors, kept)
 
 
-def _like(layer: Any) -> Any:
+def layer_like(layer: Any) -> Any:
+    """A layer, or a model, with the same settings, and weights of its own."""
     is_model = hasattr(layer, "_can_be_cloned")
     made = clone_model(layer) if is_model else type(layer).from_config(layer.get_config())
     return made
