@@ -1,8 +1,12 @@
 """How threads hand work to helpers without the interpreter (see `ops.kernels.native.native_helpers`).
 
-A helper has a slot of 16 numbers: its state, the job and its block, and two semaphores, of which one wakes the helper
-and one the thread that waits for it. Whoever changes the state from what it expects owns the slot until the next
-change.
+A helper has a slot of 16 numbers: its state, the job and its block, two semaphores, of which one wakes the helper and
+one the thread that waits for it, whether the helper sleeps, room for the time, and when the job was posted. Whoever
+changes the state from what it expects owns the slot until the next change.
+
+To wake a thread takes some microseconds, and on virtual machines, whose cores stop when they are idle, fifty: as long
+as many a kernel. So a helper that has been busy looks for the next job for a while before it sleeps: a multiple of the
+time that waking it took. It does so while that pays, and no longer than `LONGEST_LOOK_NS`.
 """
 
 from __future__ import annotations
@@ -16,15 +20,28 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
-from tfray.ops.compiled.vectors import Int, Longs, call
+from tfray.ops.compiled.vectors import Int, Longs, behind, call
 
 SLOT = 16
-STATE, JOB, BLOCK, WAKE, DONE = 0, 1, 2, 3, 7
+STATE, JOB, BLOCK, WAKE, DONE, ASLEEP, ROOM, TIME = 0, 1, 2, 3, 7, 11, 12, 14
 IDLE, CLAIMED, POSTED, RUNNING, AWAITED, FINISHED = range(6)
 CLOCK_MONOTONIC = 1
 
 LOOKS = 3000
 """How often a thread looks whether its helper has finished before it sleeps: for about as long as being woken takes."""
+
+
+LOOK_WAKINGS = 8
+"""For how long a helper looks for the next job, as a multiple of what waking it takes."""
+
+LONGEST_LOOK_NS = 400_000
+"""A helper sleeps when there has been no job for so long."""
+
+MOST_SKIPPED = 31
+"""After how many jobs a helper looks again at the latest, when looking has been in vain, or others need the core."""
+
+PUT_ASIDE_NS = 50_000
+"""Between two looks, which are some tens of nanoseconds apart, so much time passes only while others use the core."""
 
 
 @intrinsic
@@ -108,8 +125,31 @@ def serve(first: Int, last: Int, functions: Longs, slot: Longs) -> None:
 
     `functions` has the addresses of ``sem_wait``, ``sem_post`` and ``clock_gettime``.
     """
+    skipped = skip = look_ns = 0
     while True:
-        _wait(functions, address(slot, WAKE))
+        now = idle = _now(functions, behind(slot, ROOM))
+        was_put_aside = False
+        if skipped < skip:
+            skipped += 1
+        else:
+            skipped = 0
+            while now - idle < look_ns and look(slot, STATE) != POSTED and not was_put_aside:
+                pause()
+                last, now = now, _now(functions, behind(slot, ROOM))
+                was_put_aside = now - last > PUT_ASIDE_NS
+        if look(slot, STATE) != POSTED:
+            exchange(slot, ASLEEP, 1)
+            # Whoever posts from here on wakes this thread; who has posted just before may not.
+            if look(slot, STATE) != POSTED or not exchange_if(slot, ASLEEP, 1, 0):
+                _wait(functions, address(slot, WAKE))
+                now = _now(functions, behind(slot, ROOM))
+                waking = now - slot[TIME]
+                look_ns += (min(LOOK_WAKINGS * waking, LONGEST_LOOK_NS) - look_ns) // 4
+                was_put_aside |= waking > LONGEST_LOOK_NS
+        if was_put_aside:
+            skip = MOST_SKIPPED
+        else:
+            skip = 0 if now - idle < LONGEST_LOOK_NS else min(2 * skip + 1, MOST_SKIPPED)
         _do(functions, slot)
 
 
@@ -140,8 +180,9 @@ def share(
         if (wanted > 0 or helper >= count) and exchange_if(slots, SLOT * helper + STATE, IDLE, CLAIMED):
             slots[SLOT * helper + JOB] = job
             slots[SLOT * helper + BLOCK] = block
+            slots[SLOT * helper + TIME] = _now(functions, report)
             exchange(slots, SLOT * helper + STATE, POSTED)
-            if helper < count:
+            if helper < count and exchange_if(slots, SLOT * helper + ASLEEP, 1, 0):
                 call(functions[1], address(slots, SLOT * helper + WAKE), 0, 0, 0)
             mine |= 1 << helper
             wanted -= 1

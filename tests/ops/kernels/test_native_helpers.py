@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,3 +204,26 @@ assert greatest < cpu_threads.MOST_THREADS, (greatest, cpu_threads.MOST_THREADS)
 def test_no_more_threads_take_part_than_kernels_have_memory_for():
     program = MORE_THREADS % NOTE_THREADS
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=PATIENCE_S, check=True)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it asks Linux what threads do")
+def test_helpers_take_part_again_after_gaps_of_any_length_and_sleep_at_the_end(note_threads):
+    # They look for the next job before they sleep, for up to 0.4 ms: no job may be lost at the edge.
+    taken = 0
+    for gap_us in np.random.default_rng(0).permutation(np.linspace(0, 800, 400)):
+        end = time.perf_counter() + 1e-6 * gap_us
+        while time.perf_counter() < end:
+            pass
+        taken += len(note_threads(LONG // 10)) > 1
+    assert taken > 0
+    deadline = time.monotonic() + PATIENCE_S
+    while any(state != "S" for state in helper_states()) and time.monotonic() < deadline:
+        pass
+    assert helper_states() and set(helper_states()) == {"S"}  # asleep
+
+
+def helper_states():
+    """What the system says that native helpers do: S for asleep, R for running."""
+    helpers = [each for each in threading.enumerate() if each.name.startswith("tfray-cpu_native")]
+    lines = [Path(f"/proc/self/task/{each.native_id}/stat").read_text() for each in helpers]
+    return [line.rpartition(")")[2].split()[0] for line in lines]
