@@ -10,8 +10,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, KernelContext
 from tfray.ops.kernels.compiled_rows import compute_rows, step_rows
-from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
-from tfray.ops.kernels.tiles import LARGE_ELEMENTS
+from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, can_compile, kernel
 
 _PART_ROWS: Final = 256
 """Rows that are added up one by one. The sums of such parts are added in float64."""

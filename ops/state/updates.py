@@ -36,13 +36,12 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
-from tfray.ops.kernels.compiling import LEAST_ELEMENTS, STEP_ELEMENTS
+from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
 from tfray.ops.kernels.element_loops import formula_loop
 from tfray.ops.kernels.fast_rows import group, run_groups
 from tfray.ops.kernels.gpu.device_scatter import combine_at
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
-from tfray.ops.kernels.tiles import LARGE_ELEMENTS
 from tfray.ops.kernels.updated_arrays import check_shapes, locked, own_array
 from tfray.ops.state.sparse_state_ops import check_rows
 from tfray.ops.state.state_ops import add_access, handle_of
