@@ -7,12 +7,13 @@ number of the output of that call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.keras.files import functions
 from tfray.keras.layers import Input
 from tfray.keras.layers.operation_layers import AddLoss, AddMetric, TensorFlowOpLayer
 from tfray.library.layers.descriptions import described, restored
@@ -240,14 +241,17 @@ def restored_network(
         if each["class_name"] == "InputLayer":
             tensors[name, 0, 0] = restored_input({**each["config"], "name": name})
             continue
-        layer = restored({"class_name": each["class_name"], "config": each["config"]}, custom_objects)
+        if each["class_name"] in functions.CLASSES:
+            layer: Any = functions.FunctionCall(each["config"])
+        else:
+            layer = restored({"class_name": each["class_name"], "config": each["config"]}, custom_objects)
         nodes = each["inbound_nodes"]
         first = 0 if nodes and isinstance(nodes[0], dict) and "args" in nodes[0] else _first_call(layer)
         waiting += [(name, layer, number, node) for number, node in enumerate(nodes, first)]
 
     def found(origin: Any) -> Tensor:
         name, call, place = origin[:3]
-        return tensors[name, call, place]
+        return place if name == _CONSTANT else tensors[name, call, place]
 
     while waiting:
         later = []
@@ -266,6 +270,10 @@ def restored_network(
         waiting = later
     inputs, outputs = ([found(each) for each in _origins(config[key])] for key in ("input_layers", "output_layers"))
     return inputs, outputs, branches
+
+
+_CONSTANT: Final = "_CONSTANT_VALUE"
+"""Where a number stands in place of a tensor, as the first argument of a function: in the place of the output."""
 
 
 def _origins(value: Any) -> Iterator[Any]:
@@ -300,6 +308,6 @@ def _exchanged_origins(value: Any, found: Callable[[Any], Tensor]) -> Any:
         if value.get("class_name") == "__keras_tensor__":
             return found(value["config"]["keras_history"])
         return {key: _exchanged_origins(each, found) for key, each in value.items()}
-    if _is_origin(value) and all(isinstance(each, int) for each in value[1:3]):
+    if _is_origin(value) and (value[0] == _CONSTANT or all(isinstance(each, int) for each in value[1:3])):
         return found(value)
     return [_exchanged_origins(each, found) for each in value] if isinstance(value, (list, tuple)) else value
