@@ -173,3 +173,19 @@ def test_a_model_of_a_derived_class(tmp_path):
     assert evaluated["root_mean_squared_error"] == pytest.approx(root, rel=1e-5)
     assert estimator.train(batches).evaluate(batches)["loss"] < loss
     np.testing.assert_allclose(model.predict(ROWS), wanted, rtol=1e-5)  # as it was
+
+
+def test_a_model_whose_losses_are_added_needs_no_labels():
+    inputs = tf.keras.Input((2,), name="a")
+    output = tf.keras.layers.Dense(2, kernel_initializer="ones", name="d")(inputs)
+    model = tf.keras.Model(inputs, output)
+    model.add_loss(tf.reduce_mean(tf.square(output - inputs)))
+    model.compile(tf.keras.optimizers.SGD(0.1))
+    estimator = tf.keras.estimator.model_to_estimator(model)
+
+    def rows():
+        return tf.data.Dataset.from_tensor_slices({"a": ROWS}).batch(16)
+
+    others = ROWS[:, ::-1]  # the output is the sum of both
+    assert estimator.evaluate(rows)["loss"] == pytest.approx(np.mean(others**2), rel=1e-5)
+    assert estimator.train(rows).evaluate(rows)["loss"] < np.mean(others**2)

@@ -63,7 +63,7 @@ def model_to_estimator(
     if keras_model is None:
         with Graph().as_default():
             keras_model = load_model(str(keras_model_path), custom_objects)
-    if keras_model.optimizer is None or keras_model._compiled_loss is None:
+    if keras_model.optimizer is None or (keras_model._compiled_loss is None and not keras_model.losses):
         raise ValueError(f"model {keras_model.name!r} must be compiled, with an optimizer and a loss, to be converted")
     if not keras_model.inputs:
         raise ValueError(f"model {keras_model.name!r} has no inputs yet: give its first layer an input_shape")
@@ -139,9 +139,11 @@ class _Converted:
         pairs = zip(given, model.inputs, strict=True)
         return [array_ops.cast(convert_to_tensor(value), own.dtype) for value, own in pairs]
 
-    def _targets(self, labels: Any, model: Any) -> list[Tensor]:
-        """The labels, in the order of the outputs, as targets of the model."""
+    def _targets(self, labels: Any, model: Any) -> list[Tensor] | None:
+        """The labels, in the order of the outputs, as targets of the model; None for one that needs none."""
         names, outputs = model.output_names, model.outputs
+        if labels is None and self._settings["loss"] is None:
+            return None
         if isinstance(labels, Mapping):
             missing = [name for name in names if name not in labels]
             if missing:

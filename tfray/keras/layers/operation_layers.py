@@ -120,7 +120,8 @@ def _described(operation: Operation, places: Sequence[int]) -> Any:
     """A graph of an operation, with placeholders at these places, and constants for its other inputs."""
     inputs = list(operation.inputs)
     own = [place for place in range(len(inputs)) if place not in places]
-    values = dict(zip(own, get_session().run([inputs[place] for place in own]), strict=True))
+    with operation.graph.as_default():  # another one may be current: the model is to be built there anew
+        values = dict(zip(own, get_session().run([inputs[place] for place in own]), strict=True))
     with Graph().as_default() as graph:
         tensors = [
             constant(values[place], each.dtype) if place in values else placeholder(each.dtype, each.shape, name=_INPUT)
