@@ -138,3 +138,28 @@ def test_a_layer_may_name_what_it_holds_for_checkpoints(tmp_path):
         around._track_trackable(layers.Dense(1), "inner")
     other = layers.Dense(1)
     assert around._track_trackable(other, "inner", overwrite=True) is other
+
+
+def test_weights_have_the_names_of_their_layers_and_cells_their_places(tmp_path):
+    class Scale(layers.Layer):
+        def build(self, input_shape):
+            self.k = self.add_weight("kern", shape=(int(input_shape[-1]), 3))
+            self.n = self.add_weight(name="count", shape=(), initializer="zeros", trainable=False)
+            super().build(input_shape)
+
+        def call(self, inputs):
+            return K.dot(inputs, self.k) * (1.0 + self.n)
+
+    inputs = layers.Input((4, 3))
+    states = layers.RNN([layers.LSTMCell(2), layers.GRUCell(3)])(inputs)
+    model = keras.Model(inputs, Scale()(states))
+    model.save_weights(str(tmp_path / "weights"), save_format="tf")
+    names = [name.split("/.")[0] for name, _ in tf.train.list_variables(str(tmp_path / "weights"))[1:]]
+    cells = [f"layer_with_weights-0/cell/cells/{place}" for place in (0, 1)]
+    of_cells = [f"{cell}/{kind}" for cell in cells for kind in ("bias", "kernel", "recurrent_kernel")]
+    assert names == [*of_cells, "layer_with_weights-1/count", "layer_with_weights-1/kern"]  # those of TensorFlow 1.15
+    saved = model.get_weights()
+    model.set_weights([value + 1 for value in saved])
+    model.load_weights(str(tmp_path / "weights"))
+    for value, expected in zip(model.get_weights(), saved, strict=True):
+        np.testing.assert_array_equal(value, expected)

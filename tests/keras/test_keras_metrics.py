@@ -323,3 +323,53 @@ def test_metrics_without_a_name_are_numbered_and_those_of_one_name_count_once():
 def test_arguments_by_place(make, settings):
     metric = make()
     assert metric.name == settings["name"] and metric.get_config().items() >= settings.items()
+
+
+class Near(tf.keras.metrics.Metric):
+    """The mean number of predictions near to their targets; its update returns nothing, as in TensorFlow's examples."""
+
+    def __init__(self, name="near", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.total, self.batches = self.add_weight("total"), self.add_weight("batches")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.total.assign_add(tf.reduce_sum(tf.cast(tf.abs(y_true - y_pred) < 0.5, tf.float32)))
+        self.batches.assign_add(1.0)
+
+    def result(self):
+        return self.total / self.batches
+
+
+class HalfReturned(Near):
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.total.assign_add(tf.reduce_sum(y_true))
+        return self.batches.assign_add(1.0)
+
+
+def test_all_that_an_update_changes_is_changed_whatever_it_returns():
+    # Values of TensorFlow 1.15: batches of 8, 8 and 4.
+    x = np.arange(20, dtype=np.float32).reshape(20, 1) / 20
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), kernel_initializer="ones")])
+    model.compile(tf.keras.optimizers.SGD(0.0), "mse", metrics=[Near(), HalfReturned("half")])
+    history = model.fit(x, 2 * x, batch_size=8, epochs=2, verbose=0).history
+    np.testing.assert_allclose([history["near"], history["half"]], [[10 / 3] * 2, [19 / 3] * 2], rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(x, 2 * x, batch_size=8, verbose=0)[1:], [10 / 3, 19 / 3], rtol=1e-5)
+
+
+def test_an_update_does_not_begin_its_variables_anew():
+    class Late(Near):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            if len(self.variables) == 2:
+                self.add_weight("late", initializer="ones")
+            self.variables[2].assign_add(1.0)
+
+        def result(self):
+            return tf.identity(self.variables[2])
+
+    metric = Late()
+    update = metric.update_state(tf.zeros([2]), tf.zeros([2]))
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        for expected in (2, 3, 4):
+            session.run(update)
+            assert session.run(metric.result()) == expected

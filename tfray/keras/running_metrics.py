@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from tfray.framework import dtypes
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
+from tfray.framework.effects import is_update
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.keras import backend, initializers, losses
@@ -20,7 +21,12 @@ from tfray.library.layers.descriptions import Described
 from tfray.library.layers.keras_layer import unique_layer_name
 from tfray.library.layers.layer_history import Unconnected
 from tfray.library.metrics.confusion import confusion_matrix
-from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from tfray.library.variables.variables import (
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    global_variables,
+)
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.band_ops import matrix_diag_part
 from tfray.ops.math import math_ops, search_ops
@@ -28,12 +34,21 @@ from tfray.ops.state import state_ops
 
 
 def _recorded(update_state: Callable[..., Any]) -> Callable[..., Any]:
-    """A method `update_state` that leaves its operation in `updates`, once where it calls that of a base."""
+    """A method `update_state` that leaves its operation in `updates`, once where it calls that of a base.
+
+    It makes all changes that the method asks for, whatever that returns: nothing, in TensorFlow's examples.
+    """
 
     @functools.wraps(update_state)
     def recorded(self: Metric, *args: Any, **kwargs: Any) -> Any:
-        before = self.updates
+        before, graph = self.updates, get_default_graph()
+        known = len(graph.get_operations())
         update = update_state(self, *args, **kwargs)
+        own = [getattr(each, "op", each) for each in nest.flatten(update) if each is not None]
+        returned = {each for op in own for each in (op, *op.control_inputs)}
+        begun = {variable.initializer for variable in (*self.variables, *global_variables())}
+        others = [op for op in graph.get_operations()[known:] if is_update(op) and op not in returned | begun]
+        update = grouping_ops.group(*others, *own) if others else update
         self.updates = before if update is None else [*before, update]
         return update
 

@@ -425,6 +425,7 @@ class Layer(Tracker, Described):
                 variable = get_variable(name, **settings)
         if self._dtype_policy is not None and experimental_autocast is not False and isinstance(variable, Variable):
             variable._is_cast_when_read = self._dtype_policy.should_cast_variables and variable.true_dtype.is_floating
+        vars(self).setdefault("_named_weights", {})[name] = variable  # so are they called in checkpoints of objects
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         is_decided = get_variable_scope().custom_getter is None  # here, even if another layer made the variable
         self._own_weights(trainable if is_decided else getattr(variable, "trainable", trainable)).append(variable)

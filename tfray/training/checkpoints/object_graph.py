@@ -31,7 +31,10 @@ _HOLDERS: Final = ("weights", "variables", "save_counter", "get_slot_names")
 
 
 _OWN: Final = frozenset(
-    {"_losses", "_metric_records", "_non_trainable_weights", "_recorded_calls", "_trainable_weights", "_updates"}
+    {
+        *("_losses", "_metric_records", "_named_weights", "_non_trainable_weights", "_recorded_calls"),
+        *("_trainable_weights", "_updates"),
+    }
 )
 """Private attributes of layers that hold what other names lead to."""
 
@@ -210,12 +213,13 @@ def _layers(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """The public attributes of an object, then those of its variables that are none of them, then private attributes.
+    """The variables that a layer has named, then public attributes, then further variables, then private attributes.
 
     Private attributes count in classes of programs, but for those that tfray's classes set.
     """
     held: dict[str, Any] = getattr(value, "__dict__", {})
     public = [(name, item) for name, item in held.items() if not name.startswith("_")]
+    yield from held.get("_named_weights", {}).items()
     yield from public
     kind = type(value)
     library = [each.__name__ for each in kind.__mro__ if each.__module__.startswith("tfray.")]
@@ -235,9 +239,10 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 def _named(value: Any, weights: Sequence[Any], public: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The variables of a layer or cell that are no public attributes, by names of which each is another's."""
     known, taken = {id(item) for item in public.values()}, set(public)
-    for item in public.values():  # a layer within has names for its own
-        held = getattr(item, "weights", None)
-        known |= {id(each) for each in held} if isinstance(held, list) else set()
+    for item in public.values():  # a layer within, or one of a list, has names for its own
+        for part in item if isinstance(item, (list, tuple)) else [item]:
+            held = getattr(part, "weights", None)
+            known |= {id(each) for each in held} if isinstance(held, list) else set()
     scope = f"{getattr(getattr(value, '_scope', None), 'name', '')}/"
     for variable in weights:
         if id(variable) not in known:
