@@ -181,6 +181,23 @@ def test_the_summary_of_a_chain():
     assert [line.rstrip() for line in lines] == SUMMARY.splitlines()
 
 
+def test_the_summary_of_two_inputs_tells_what_layers_are_connected_to(capsys):
+    # In TensorFlow 1.15's form: operations, like inputs, have lists of shapes.
+    left, right = (tf.keras.Input((2,), name=name) for name in ("left", "right"))
+    both = tf.keras.layers.concatenate([left, right], name="both")
+    tf.keras.Model([left, right], tf.nn.relu(both), name="two").summary()
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split() for line in lines if not line.startswith(("_", "="))]
+    assert rows[1:6] == [
+        ["Layer", "(type)", "Output", "Shape", "Param", "#", "Connected", "to"],
+        ["left", "(InputLayer)", "[(None,", "2)]", "0"],
+        ["right", "(InputLayer)", "[(None,", "2)]", "0"],
+        ["both", "(Concatenate)", "(None,", "4)", "0", "left[0][0]"],
+        ["right[0][0]"],
+    ]
+    assert rows[6] == ["tf_op_layer_Relu", "(TensorFlowOpL", "[(None,", "4)]", "0", "both[0][0]"]
+
+
 def test_the_summary_of_branches_tells_what_layers_are_connected_to():
     a, b = keras.Input([4], name="a"), keras.Input([3], name="b")
     shared = layers.Dense(5, name="shared", trainable=False)

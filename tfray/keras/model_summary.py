@@ -8,6 +8,7 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.keras.layers import InputLayer
+from tfray.keras.layers.operation_layers import TensorFlowOpLayer
 
 _COLUMNS: Final = ("Layer (type)", "Output Shape", "Param #", "Connected to")
 
@@ -63,12 +64,13 @@ def _shape(layer: Any) -> str:
         shape = layer.output_shape
     except AttributeError:
         return "multiple"
-    return str([shape]) if isinstance(layer, InputLayer) else str(shape)
+    return str([shape]) if isinstance(layer, (InputLayer, TensorFlowOpLayer)) else str(shape)
 
 
 def _is_chain(model: Any) -> bool:
-    """Whether each layer has been called once, with what one other has made."""
+    """Whether each layer has been called once, with the one thing that the layer before has made."""
     calls = model._own_calls
-    taken = [id(each) for call in calls for each in call.sources()]
-    is_single = len({call.layer for call in calls}) == len(calls)
-    return is_single and len(set(taken)) == len(taken) and len(taken) <= len(model.layers)
+    sources = [[id(each) for each in call.sources()] for call in calls]
+    taken = [each for own in sources for each in own]
+    has_one_each = len(model.inputs) <= 1 and all(len(own) <= 1 for own in sources)
+    return has_one_each and len({call.layer for call in calls}) == len(calls) and len(set(taken)) == len(taken)
