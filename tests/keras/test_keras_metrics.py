@@ -373,3 +373,21 @@ def test_an_update_does_not_begin_its_variables_anew():
         for expected in (2, 3, 4):
             session.run(update)
             assert session.run(metric.result()) == expected
+
+
+def test_changes_of_an_update_are_made_in_the_order_in_which_it_asks_for_them():
+    class Doubling(Near):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            self.total.assign(self.total + tf.reduce_sum(y_true))
+            self.batches.assign_add(tf.cast(tf.shape(y_true)[0], tf.float32))
+            self.total.assign(self.total * 2.0)
+
+    values, metric = tf.placeholder(tf.float32, [None]), Doubling("first")
+    update, result, called = metric.update_state(values, values), metric.result(), Doubling("second")(values, values)
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        for expected in (3.0, 4.5):  # those of TensorFlow 1.15
+            session.run(update, {values: [1.0, 2.0]})
+            assert session.run(result) == expected
+        assert session.run(called, {values: [1.0, 2.0]}) == 3.0
+        assert session.run(called, {values: [1.0]}) == pytest.approx(14 / 3)

@@ -15,11 +15,6 @@ def is_stateful(op: Operation) -> bool:
     return op.op_def.stateful or any(map(is_stateful, _inner(op)))
 
 
-def is_update(op: Operation) -> bool:
-    """Whether it changes what a variable holds."""
-    return op.op_def.access == "update" or any(map(is_update, _inner(op)))
-
-
 def is_blocking(op: Operation) -> bool:
     """Whether it may wait for another device or thread."""
     return op.op_def.blocking or any(map(is_blocking, _within_step(op)))

@@ -9,46 +9,48 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from tfray.framework import dtypes, nest
+from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.effects import is_update
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.keras import backend, initializers, losses
+from tfray.library.functions.traced_function import Function
 from tfray.library.layers.base_layer import snake_case
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.keras_layer import unique_layer_name
 from tfray.library.layers.layer_history import Unconnected
 from tfray.library.metrics.confusion import confusion_matrix
-from tfray.library.variables.variables import (
-    Variable,
-    VariableAggregation,
-    VariableSynchronization,
-    global_variables,
-)
+from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.band_ops import matrix_diag_part
 from tfray.ops.math import math_ops, search_ops
 from tfray.ops.state import state_ops
 
 
+def _without_result(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    function(*args, **kwargs)
+
+
 def _recorded(update_state: Callable[..., Any]) -> Callable[..., Any]:
     """A method `update_state` that leaves its operation in `updates`, once where it calls that of a base.
 
-    It makes all changes that the method asks for, whatever that returns: nothing, in TensorFlow's examples.
+    That of a program is a function, as in TensorFlow: its changes are made in the order in which it asks for them, and
+    all of them, whatever it returns: nothing, in TensorFlow's examples.
     """
+    is_of_program = not update_state.__module__.startswith(__name__.partition(".")[0] + ".")
 
     @functools.wraps(update_state)
     def recorded(self: Metric, *args: Any, **kwargs: Any) -> Any:
-        before, graph = self.updates, get_default_graph()
-        known = len(graph.get_operations())
-        update = update_state(self, *args, **kwargs)
-        own = [getattr(each, "op", each) for each in nest.flatten(update) if each is not None]
-        returned = {each for op in own for each in (op, *op.control_inputs)}
-        begun = {variable.initializer for variable in (*self.variables, *global_variables())}
-        others = [op for op in graph.get_operations()[known:] if is_update(op) and op not in returned | begun]
-        update = grouping_ops.group(*others, *own) if others else update
+        before, within = self.updates, self._updates_itself
+        self._updates_itself = is_of_program or within
+        try:
+            if is_of_program and not within:
+                update = Function(functools.partial(_without_result, update_state, self, *args, **kwargs))()
+            else:
+                update = update_state(self, *args, **kwargs)
+        finally:
+            self._updates_itself = within
         self.updates = before if update is None else [*before, update]
         return update
 
@@ -86,6 +88,7 @@ class Metric(Unconnected, Described):
         self.dtype = dtypes.as_dtype(dtype or dtypes.float32)
         self.variables: list[Any] = []
         self.updates: list[Any] = []
+        self._updates_itself = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
