@@ -391,3 +391,31 @@ def test_changes_of_an_update_are_made_in_the_order_in_which_it_asks_for_them():
             assert session.run(result) == expected
         assert session.run(called, {values: [1.0, 2.0]}) == 3.0
         assert session.run(called, {values: [1.0]}) == pytest.approx(14 / 3)
+
+
+def test_a_metric_of_others_has_their_variables_and_forgets_with_them():
+    class F1(tf.keras.metrics.Metric):
+        def __init__(self, name="f1", **kwargs):
+            super().__init__(name=name, **kwargs)
+            self.parts = [tf.keras.metrics.Precision(), tf.keras.metrics.Recall()]
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            for part in self.parts:
+                part.update_state(y_true, y_pred, sample_weight)
+
+        def result(self):
+            precision, recall = (part.result() for part in self.parts)
+            return 2 * precision * recall / (precision + recall)
+
+    x = np.sin(np.arange(40, dtype=np.float32)).reshape(20, 2)
+    y = (x[:, :1] > 0).astype(np.float32)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, "sigmoid", input_shape=(2,), kernel_initializer="ones")])
+    metric = F1()
+    model.compile(tf.keras.optimizers.SGD(0.1), "binary_crossentropy", metrics=[metric])
+    history = model.fit(x, y, batch_size=8, epochs=2, verbose=0, shuffle=False).history
+    np.testing.assert_allclose(history["f1"], [0.8421] * 2, atol=1e-4)  # TensorFlow 1.15's
+    guessed, true = model.predict(x[:8]) > 0.5, y[:8] > 0
+    expected = 2 * (guessed & true).sum() / (guessed.sum() + true.sum())
+    assert model.evaluate(x[:8], y[:8], verbose=0)[1] == pytest.approx(expected, rel=1e-5)
+    names = [variable.op.name.rpartition("/")[2] for variable in metric.variables]
+    assert names == ["true_positives", "false_positives", "true_positives_1", "false_negatives"]

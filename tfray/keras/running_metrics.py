@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from tfray.framework import dtypes
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -86,7 +86,7 @@ class Metric(Unconnected, Described):
     def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
         self.name = name or unique_layer_name(snake_case(type(self).__name__))
         self.dtype = dtypes.as_dtype(dtype or dtypes.float32)
-        self.variables: list[Any] = []
+        self._own_variables: list[Any] = []
         self.updates: list[Any] = []
         self._updates_itself = False
 
@@ -99,6 +99,12 @@ class Metric(Unconnected, Described):
         """The arguments with which it was made, its name and the name of its dtype."""
         own = {"name": self.name, "dtype": self.dtype.name}
         return {**super().get_config(), **{key: value for key, value in own.items() if self._takes(key)}}
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables: its own, and those of metrics that it has as attributes, or in lists that are."""
+        within = [each for value in vars(self).values() for each in nest.flatten(value) if isinstance(each, Metric)]
+        return [*self._own_variables, *(variable for metric in within for variable in metric.variables)]
 
     @property
     def weights(self) -> list[Any]:
@@ -135,7 +141,7 @@ class Metric(Unconnected, Described):
             synchronization=synchronization or VariableSynchronization.ON_READ,
             aggregation=aggregation or VariableAggregation.SUM,
         )
-        self.variables.append(made)
+        self._own_variables.append(made)
         return made
 
     add_variable = add_weight
