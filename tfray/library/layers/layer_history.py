@@ -58,13 +58,17 @@ class Unconnected(Tracker):
     """The members of a layer that has no inputs, outputs and losses: such are metrics in TensorFlow."""
 
     name: str
-    variables: list[Any]
     updates: list[Any]
     built: bool = True
     trainable: bool = True
     dynamic: ClassVar[bool] = False
     activity_regularizer: Any = None
     input_spec: Any = None
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables. Derived classes have some."""
+        return []
 
     @property
     def trainable_variables(self) -> list[Any]:
