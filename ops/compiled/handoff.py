@@ -30,7 +30,6 @@ CLOCK_MONOTONIC = 1
 LOOKS = 3000
 """How often a thread looks whether its helper has finished before it sleeps: for about as long as being woken takes."""
 
-
 LOOK_WAKINGS = 8
 """For how long a helper looks for the next job, as a multiple of what waking it takes."""
 
@@ -125,9 +124,10 @@ def serve(first: Int, last: Int, functions: Longs, slot: Longs) -> None:
 
     `functions` has the addresses of ``sem_wait``, ``sem_post`` and ``clock_gettime``.
     """
+    room = behind(slot, ROOM)
     skipped = skip = look_ns = 0
     while True:
-        now = idle = _now(functions, behind(slot, ROOM))
+        now = idle = _now(functions, room)
         was_put_aside = False
         if skipped < skip:
             skipped += 1
@@ -135,14 +135,14 @@ def serve(first: Int, last: Int, functions: Longs, slot: Longs) -> None:
             skipped = 0
             while now - idle < look_ns and look(slot, STATE) != POSTED and not was_put_aside:
                 pause()
-                last, now = now, _now(functions, behind(slot, ROOM))
+                last, now = now, _now(functions, room)
                 was_put_aside = now - last > PUT_ASIDE_NS
         if look(slot, STATE) != POSTED:
             exchange(slot, ASLEEP, 1)
             # Whoever posts from here on wakes this thread; who has posted just before may not.
             if look(slot, STATE) != POSTED or not exchange_if(slot, ASLEEP, 1, 0):
                 _wait(functions, address(slot, WAKE))
-                now = _now(functions, behind(slot, ROOM))
+                now = _now(functions, room)
                 waking = now - slot[TIME]
                 look_ns += (min(LOOK_WAKINGS * waking, LONGEST_LOOK_NS) - look_ns) // 4
                 was_put_aside |= waking > LONGEST_LOOK_NS

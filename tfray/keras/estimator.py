@@ -142,8 +142,10 @@ class _Converted:
     def _targets(self, labels: Any, model: Any) -> list[Tensor] | None:
         """The labels, in the order of the outputs, as targets of the model; None for one that needs none."""
         names, outputs = model.output_names, model.outputs
-        if labels is None and self._settings["loss"] is None:
-            return None
+        if labels is None:
+            if self._settings["loss"] is None:
+                return None
+            raise InvalidArgumentError(f"model {model.name!r} needs labels, and the input function gives none")
         if isinstance(labels, Mapping):
             missing = [name for name in names if name not in labels]
             if missing:
@@ -171,4 +173,4 @@ def _without_weights(features: Any) -> tuple[Any, Any]:
 
 def _fresh_metric(metric: Any) -> Any:
     """A metric for another graph."""
-    return type(metric).from_config(metric.get_config()) if isinstance(metric, keras_metrics.Metric) else metric
+    return metric.fresh() if isinstance(metric, keras_metrics.Metric) else metric

@@ -100,6 +100,11 @@ class Metric(Unconnected, Described):
         own = {"name": self.name, "dtype": self.dtype.name}
         return {**super().get_config(), **{key: value for key, value in own.items() if self._takes(key)}}
 
+    def fresh(self) -> Metric:
+        """One like this that has seen nothing."""
+        made = type(self).from_config(self.get_config())
+        return made
+
     @property
     def variables(self) -> list[Any]:
         """The variables: its own, and those of metrics that it has as attributes, or in lists that are."""

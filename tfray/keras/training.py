@@ -307,7 +307,7 @@ class Trainable:
             weights = head.weights if weighted else None
             if isinstance(metric, keras_metrics.Metric):
                 if any(metric is each for each in seen):  # each output has a metric of its own
-                    metric = type(metric).from_config(metric.get_config())
+                    metric = metric.fresh()
                 seen.append(metric)
                 self.__running.append(metric)
                 self.__running_places.append(1 + len(values))

@@ -63,8 +63,8 @@ _NAMED: Final[dict[str, Callable[..., Any]]] = {
 _NAMESPACES: Final[dict[str, Any]] = {"math": math, "nn": nn, "linalg": linalg}
 
 
-class FunctionCall:
-    """What stands for such a layer: a function of tensors.
+def function_of(config: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of tensors that such a layer stands for.
 
     Args:
         config: The configuration of the layer.
@@ -72,19 +72,15 @@ class FunctionCall:
     Raises:
         InvalidArgumentError: It names no function that models can have between their layers.
     """
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        name = str(config.get("function"))
-        space, _, own = name.removeprefix("compat.v1.").rpartition(".")
-        found = _NAMED.get(f"{space}.{own}" if space else own)
-        if found is None and space in _NAMESPACES and not own.startswith("_"):
-            found = vars(_NAMESPACES[space]).get(own)
-        if found is None or not callable(found):
-            raise InvalidArgumentError(
-                f"layer {config.get('name')!r} is a call of tf.{name}, which is no function that is read here: "
-                "those of tf.math, tf.nn and tf.linalg, and those that shape, join and cut tensors"
-            )
-        self._function: Callable[..., Any] = found
-
-    def __call__(self, inputs: Any, **settings: Any) -> Any:
-        return self._function(inputs, **settings)
+    name = str(config.get("function"))
+    whole = name.removeprefix("compat.v1.")
+    space, _, own = whole.rpartition(".")
+    found: Callable[..., Any] | None = _NAMED.get(whole)
+    if found is None and space in _NAMESPACES and not own.startswith("_"):
+        found = vars(_NAMESPACES[space]).get(own)
+    if found is None or not callable(found):
+        raise InvalidArgumentError(
+            f"layer {config.get('name')!r} is a call of tf.{name}, which is no function that is read here: "
+            "those of tf.math, tf.nn and tf.linalg, and those that shape, join and cut tensors"
+        )
+    return found

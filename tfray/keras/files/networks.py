@@ -242,7 +242,7 @@ def restored_network(
             tensors[name, 0, 0] = restored_input({**each["config"], "name": name})
             continue
         if each["class_name"] in functions.CLASSES:
-            layer: Any = functions.FunctionCall(each["config"])
+            layer: Any = functions.function_of(each["config"])
         else:
             layer = restored({"class_name": each["class_name"], "config": each["config"]}, custom_objects)
         nodes = each["inbound_nodes"]
