@@ -189,3 +189,9 @@ def test_a_model_whose_losses_are_added_needs_no_labels():
     others = ROWS[:, ::-1]  # the output is the sum of both
     assert estimator.evaluate(rows)["loss"] == pytest.approx(np.mean(others**2), rel=1e-5)
     assert estimator.train(rows).evaluate(rows)["loss"] < np.mean(others**2)
+
+
+def test_a_model_with_a_loss_needs_labels():
+    estimator = tf.keras.estimator.model_to_estimator(built())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="needs labels, and the input function gives none"):
+        estimator.train(lambda: tf.data.Dataset.from_tensor_slices({"dense_input": X}).batch(4))
