@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError as FutureCancelledError
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -289,9 +291,10 @@ class _PrefetchingIterator(Iterator[Element]):
 
     def __init__(self, walk: Walk, elements: Iterator[Element], size: int) -> None:
         self._walk = walk
-        self._line = _Line(_FIRST_SIZE, _LARGEST_SIZE) if size == AUTOTUNE else _Line(size, size)
+        sizes = (_FIRST_SIZE, _LARGEST_SIZE) if size == AUTOTUNE else (size, size)
+        self._line = _Line(elements, *sizes)
         # The thread must not refer to this object: otherwise it would never be dropped, and the thread never end.
-        target = threading.Thread(target=_produce, args=(elements, self._line), name="tfray-prefetch", daemon=True)
+        target = threading.Thread(target=_make_ahead, args=(self._line,), name="tfray-prefetch", daemon=True)
         self._thread: threading.Thread | None = target
         walk.add_line(self._line)
         weakref.finalize(self, self._line.close)
@@ -303,25 +306,69 @@ class _PrefetchingIterator(Iterator[Element]):
         return self._line.take(self._walk)
 
 
-def _produce(elements: Iterator[Element], line: _Line) -> None:
+def _make_ahead(line: _Line) -> None:
     with np.errstate(all="ignore"):
-        goes_on = True
-        while goes_on:
-            try:
-                element: Any = next(elements)
-            except StopIteration:
-                line.put(None, StopIteration())
-                return
-            except BaseException as error:  # noqa: BLE001 (raised where the element is asked for)
-                goes_on = line.put(None, _as_exception(error)) and not isinstance(error, Interrupted)
-            else:
-                goes_on = line.put(element, None)
-                del element  # a session copies what somebody else holds
+        while line.make_ahead():
+            pass
 
 
 _FIRST_SIZE: Final = 2
 _LARGEST_SIZE: Final = 16
 """Elements that `AUTOTUNE` keeps at most: enough to even out elements that take long to make. More only take memory."""
+
+_AWAY_S: Final = 0.005
+"""A reader that has been away for so long gets elements made ahead, however fast it read before."""
+_TRIAL: Final = 16
+"""Elements whose times are compared."""
+_BETWEEN_TRIALS: Final = 32 * _TRIAL
+_SHORT_S: Final = 0.001
+"""To hand an element on takes less. So a reader that is away for longer gains by what is made meanwhile."""
+
+
+class _Pace:
+    """Finds whether a reader is faster when it makes the elements itself, by trying both ways now and then.
+
+    Elements made ahead gain the time that the reader is away. They cost that somebody is woken for each, and that two
+    threads want the interpreter's lock.
+
+    Attributes:
+        is_alone: Whether the reader is to make the elements.
+        read_at: When it got its last element.
+    """
+
+    def __init__(self) -> None:
+        self.is_alone = False
+        self.read_at = time.monotonic()
+        self._away: list[float] = []
+        self._turns: list[float] = []
+        """Times from element to element."""
+        self._waits = 0
+        self._ahead_s = 0.0
+        """Such a time while elements were made ahead."""
+        self._remaining = 0
+        """Elements before the next trial."""
+
+    def note(self, came_at: float, has_waited: bool) -> None:
+        """The reader gets an element now. It came for it then."""
+        now = time.monotonic()
+        self._away.append(came_at - self.read_at)
+        self._turns.append(now - self.read_at)
+        self._waits += has_waited
+        self.read_at = now
+        if len(self._turns) == _TRIAL:
+            self._remaining -= _TRIAL
+            self._choose(median(self._away) <= _SHORT_S, median(self._turns))
+            self._away, self._turns, self._waits = [], [], 0
+
+    def _choose(self, comes_soon: bool, turn_s: float) -> None:
+        if not self.is_alone:
+            self._ahead_s = turn_s
+            if self._remaining <= 0 and comes_soon and 2 * self._waits >= _TRIAL:
+                self.is_alone, self._remaining = True, _BETWEEN_TRIALS
+        elif not comes_soon or turn_s > self._ahead_s:
+            self.is_alone, self._remaining = False, _BETWEEN_TRIALS
+        elif self._remaining <= 0:  # see how it is otherwise
+            self.is_alone = False
 
 
 class _Line:
@@ -330,50 +377,118 @@ class _Line:
     Its size doubles, up to the largest, when it is found empty after it was full: then elements come in bursts, which a
     longer line evens out. One that is never full is long enough: its elements are taken faster than they are made.
 
+    Where `_Pace` finds that this is faster, readers make the elements themselves, and the thread rests.
+
     Args:
+        elements: What makes the elements. One thread at a time is in it.
         size: Number of elements for which there is room at first.
         largest: The most to which it grows.
     """
 
-    def __init__(self, size: int, largest: int) -> None:
+    def __init__(self, elements: Iterator[Element], size: int, largest: int) -> None:
+        self._elements = elements
         self._size = size
         self._largest = largest
         self._was_full = False
         self._items: deque[tuple[Any, BaseException | None]] = deque()
-        self._changed = threading.Condition()
-        self._is_closed = False
+        lock = threading.RLock()  # dropped iterators are closed wherever the collector runs
+        self._is_wanted = threading.Condition(lock)
+        self._is_there = threading.Condition(lock)
+        self._is_making = False
+        self._is_over = False
+        self._pace = _Pace()
 
-    def put(self, element: Any, error: BaseException | None) -> bool:
-        """Wait for room, then add an element or an error. Returns False when the line is closed."""
-        with self._changed:
-            while len(self._items) >= self._size and not self._is_closed:
-                self._changed.wait()
-            self._items.append((element, error))
-            self._was_full |= len(self._items) >= self._size
-            self._changed.notify_all()
-            return not self._is_closed
+    # -- the thread --
+
+    def make_ahead(self) -> bool:
+        """Wait until an element is wanted, then make it. Returns False when there will be no more."""
+        with self._is_wanted:
+            while not self._is_over and not self._wants_more():
+                # A reader that makes the elements itself does not tell when it goes away.
+                self._is_wanted.wait(_AWAY_S if self._has_room() else None)
+            if self._is_over:
+                return False
+            self._is_making = True
+        try:
+            made: tuple[Any, BaseException | None] = next(self._elements), None
+        except BaseException as error:  # noqa: BLE001 (raised where the element is asked for)
+            made = None, _as_exception(error)
+        with self._is_there:
+            self._is_making = False
+            self._add(*made)
+            del made  # a session copies what somebody else holds
+            return not self._is_over
+
+    def _add(self, element: Any, error: BaseException | None) -> None:
+        if self._is_over:  # closed meanwhile
+            return
+        self._items.append((element, error))
+        self._is_over = isinstance(error, (StopIteration, Interrupted))
+        self._was_full |= not self._has_room()
+        self._is_there.notify_all()
+
+    def _has_room(self) -> bool:
+        return len(self._items) < self._size
+
+    def _wants_more(self) -> bool:
+        if self._is_making or not self._has_room():
+            return False
+        return not self._pace.is_alone or time.monotonic() - self._pace.read_at >= _AWAY_S
+
+    # -- readers --
 
     def take(self, walk: Walk) -> Element:
         """Take the next element, or raise the error in its place. After the end, every call raises `StopIteration`."""
-        with self._changed:
-            if not self._items and self._was_full:
+        came_at = time.monotonic()
+        with self._is_there:
+            has_waited = not self._items
+            if has_waited and self._was_full:
                 self._size, self._was_full = min(2 * self._size, self._largest), False
-            while not self._items:
-                if self._is_closed:
-                    raise Interrupted(CancelledError(_CLOSED))
-                self._changed.wait(walk.remaining_s())
-            element, error = self._items[0]
-            if not isinstance(error, (StopIteration, Interrupted)):
-                self._items.popleft()
-                self._changed.notify_all()
+            is_there = self._await(walk)
+            if is_there:
+                element, error = self._items[0]
+                if not self._is_over or len(self._items) > 1:
+                    self._items.popleft()
+                    self._is_wanted.notify()
+                self._pace.note(came_at, has_waited)
+        if not is_there:
+            return self._make_here(came_at)
         if error is None:
             result: Element = element
             return result
         raise StopIteration if isinstance(error, StopIteration) else error
 
+    def _await(self, walk: Walk) -> bool:
+        """Wait until an element is there. Returns False when the reader is to make it; nobody else does until then."""
+        while not self._items:
+            if self._is_over:
+                raise Interrupted(CancelledError(_CLOSED))
+            remaining = walk.remaining_s()
+            # A step that is out of time ends what it runs, and elements that are interrupted can end with it.
+            if remaining is None and not self._is_making and self._pace.is_alone:
+                self._is_making = True
+                return False
+            self._is_wanted.notify()
+            self._is_there.wait(remaining)
+        return True
+
+    def _make_here(self, came_at: float) -> Element:
+        try:
+            return next(self._elements)
+        except (StopIteration, Interrupted) as last:
+            with self._is_there:
+                self._add(None, last)
+            raise
+        finally:
+            with self._is_there:
+                self._is_making = False
+                self._pace.note(came_at, has_waited=True)
+                self._is_there.notify()
+
     def close(self) -> None:
         """Wake all threads that wait, and refuse further elements."""
-        with self._changed:
-            self._is_closed = True
+        with self._is_there:
+            self._is_over = True
             self._items.clear()
-            self._changed.notify_all()
+            self._is_there.notify_all()
+            self._is_wanted.notify_all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -385,6 +386,95 @@ def test_errors_reach_the_reader_through_the_thread():
             session.run(element)
         with pytest.raises(tf.errors.OutOfRangeError):  # a generator that has raised is over
             session.run(element)
+
+
+def read_until(session, element, is_enough):
+    """The elements that are read before `is_enough`, of which there are as many as it takes."""
+    found, end = [], time.monotonic() + PATIENCE_S
+    while not is_enough():
+        assert time.monotonic() < end
+        found.append(session.run(element))
+    return found
+
+
+def test_a_reader_that_is_never_away_makes_elements_itself_and_they_keep_their_order():
+    makers = set()
+
+    def number(i):
+        makers.add(threading.get_ident())
+        return i + 0 * sum(range(3000))  # slower than its reader
+
+    numbers = Dataset.range(2**40).map(lambda i: tf.py_func(number, [i], tf.int64)).prefetch(2)
+    element = numbers.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        found = read_until(session, element, lambda: len(makers) == 2)
+        found += [session.run(element) for _ in range(2000)]  # through several changes from one to the other
+    assert found == list(range(len(found)))
+    assert threading.get_ident() in makers
+
+
+def test_errors_and_the_end_are_in_their_places_whoever_makes_the_elements():
+    def number(i):
+        if i % 100 == 99:
+            raise ValueError("every hundredth")
+        return i
+
+    numbers = Dataset.range(3000).map(lambda i: tf.py_func(number, [i], tf.int64)).prefetch(1)
+    element = numbers.make_one_shot_iterator().get_next()
+    found = []
+    with tf.Session() as session:
+        for i in range(3000):
+            if i % 100 == 99:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="every hundredth"):
+                    session.run(element)
+            else:
+                found.append(session.run(element))
+        for _ in range(3):
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(element)
+    assert found == [i for i in range(3000) if i % 100 != 99]
+
+
+def test_several_fast_readers_share_the_elements():
+    element = Dataset.range(6000).prefetch(2).make_one_shot_iterator().get_next()
+    found = [[], []]
+    with tf.Session() as session:
+
+        def read(into):
+            with pytest.raises(tf.errors.OutOfRangeError):
+                while True:
+                    into.append(session.run(element))
+
+        readers = [threading.Thread(target=read, args=(into,), daemon=True) for into in found]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(PATIENCE_S)
+    assert sorted(found[0] + found[1]) == list(range(6000))
+    assert all(into == sorted(into) for into in found)
+
+
+def test_a_step_that_is_out_of_time_leaves_the_element_to_the_next_step():
+    makers, gate = set(), threading.Event()
+    waits = []
+
+    def number(i):
+        makers.add(threading.get_ident())
+        if waits:
+            gate.wait(PATIENCE_S)
+        return i + 0 * sum(range(3000))
+
+    numbers = Dataset.range(2**40).map(lambda i: tf.py_func(number, [i], tf.int64)).prefetch(1)
+    element = numbers.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        found = read_until(session, element, lambda: threading.get_ident() in makers)
+        waits.append(True)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            for _ in range(4):  # one may be there, and one is made
+                found.append(session.run(element, options=tf.RunOptions(timeout_in_ms=200)))
+        gate.set()
+        found += [session.run(element) for _ in range(5)]
+    assert found == list(range(len(found)))
 
 
 # -- iterators -----------------------------------------------------------------------------------------

@@ -214,27 +214,27 @@ class LateWalk(Walk):
         self.line = line
 
     def remaining_s(self):
-        self.line.put("late", None)
+        self.line.make_ahead()
         return 0.0
 
 
 @pytest.mark.parametrize(("largest", "room"), [(2, 2), (3, 3), (16, 4)])
 def test_a_line_that_was_full_and_is_found_empty_gets_longer(largest, room):
-    line = _Line(2, largest)
+    line = _Line(iter(range(100)), 2, largest)
     walk = LateWalk(line)
     for _ in range(2):
-        line.put("early", None)
-    assert [line.take(walk) for _ in range(3)] == ["early", "early", "late"]
+        assert line.make_ahead()
+    assert [line.take(walk) for _ in range(3)] == [0, 1, 2]
 
     def fill():
-        for index in range(room):
-            line.put(index, None)
+        for _ in range(room):
+            line.make_ahead()
 
     thread = threading.Thread(target=fill, daemon=True)
     thread.start()
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
-    assert [line.take(walk) for _ in range(room)] == list(range(room))
+    assert [line.take(walk) for _ in range(room)] == list(range(3, 3 + room))
 
 
 def test_prefetching_as_many_as_it_takes_changes_no_element():

@@ -475,6 +475,8 @@ class Dataset:
         With `AUTOTUNE`, or None, it begins with 2 and doubles their number, up to 16, whenever they come too late
         although there was no room for more before.
 
+        A reader that hardly works between elements makes them itself where that is measured to be faster.
+
         Errors keep their places. The thread ends after the last element, or with the iterator or the session.
         """
         size = count_of(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
