@@ -43,6 +43,62 @@ def _as_exception(error: BaseException) -> BaseException:
     return made
 
 
+# -- whose work it is ----------------------------------------------------------------------------------
+
+
+_TRIAL: Final = 16
+"""Reads whose times are compared."""
+_FIRST_REST: Final = 16 * _TRIAL
+_LONGEST_REST: Final = 512 * _TRIAL
+"""Reads between two trials: twice as many each time that nothing was gained."""
+_SHORT_S: Final = 0.001
+"""To hand an element from thread to thread takes less. Elements that take longer are always left to threads."""
+
+
+class _Pace:
+    """Finds whether a reader is faster when it makes elements itself, by trying both ways now and then.
+
+    Threads work while the reader is away, and several work at once. But somebody is woken for each element, and all of
+    them want the interpreter's lock.
+
+    Attributes:
+        is_alone: Whether the reader is to make the elements.
+        read_at: When it got its last element.
+    """
+
+    def __init__(self) -> None:
+        self.is_alone = False
+        self.read_at = time.monotonic()
+        self._turns: list[float] = []
+        """Times from element to element."""
+        self._threads_s = 0.0
+        """Such a time while threads made the elements."""
+        self._rest = _FIRST_REST
+        self._remaining = 0
+        """Reads before the next trial."""
+
+    def note(self, count: int = 1) -> None:
+        """The reader gets so many elements now."""
+        now = time.monotonic()
+        self._turns.append((now - self.read_at) / count)
+        self.read_at = now
+        if len(self._turns) == _TRIAL:
+            self._remaining -= _TRIAL
+            self._choose(median(self._turns))
+            self._turns = []
+
+    def _choose(self, turn_s: float) -> None:
+        if not self.is_alone:
+            self._threads_s = turn_s
+            if self._remaining <= 0 and turn_s <= _SHORT_S:
+                self.is_alone, self._remaining = True, _FIRST_REST
+        elif turn_s > self._threads_s:
+            self._rest = min(2 * self._rest, _LONGEST_REST)
+            self.is_alone, self._remaining = False, self._rest
+        elif self._remaining <= 0:  # see how it is otherwise
+            self.is_alone, self._rest = False, _FIRST_REST
+
+
 # -- parallel calls ------------------------------------------------------------------------------------
 
 
@@ -82,7 +138,7 @@ class _ParallelIterator(Elements):
     """Calls that run ahead of the reader: some for each thread, and as many as it asks for at once.
 
     A reader of many waits for the last of them only, so that threads which always have a next call neither sleep nor
-    wake anybody in between.
+    wake anybody in between. Where `_Pace` finds that this is faster, readers make the calls themselves.
     """
 
     def __init__(self, walk: Walk, parent: Iterator[Element], function: ElementFunction, workers: int) -> None:
@@ -95,10 +151,12 @@ class _ParallelIterator(Elements):
         weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         self._pending: deque[_Call] = deque()
         self._rows = _Rows(0)
+        self._pace = _Pace()
 
     def __next__(self) -> Element:
         self._begin(1)
         self._check_first()
+        self._pace.note()
         return self._pending.popleft().future.result()
 
     def take(self, count: int) -> Columns:
@@ -116,6 +174,7 @@ class _ParallelIterator(Elements):
             calls.append(call)
         for _ in calls:
             self._pending.popleft()
+        self._pace.note(len(calls))
         elements, first = [call.future.result() for call in calls], calls[0]
         is_whole = first.row == 0 and len(calls) > 1 and all(call.rows is first.rows for call in calls)
         return first.rows.columns(elements) if is_whole else [*zip(*elements, strict=True)]
@@ -123,21 +182,34 @@ class _ParallelIterator(Elements):
     def _begin(self, count: int) -> None:
         """Begin so many calls, and those ahead of them; what has begun counts."""
         pending = self._pending
-        while self._parent is not None and len(pending) < count + self._ahead:
+        # A call of the reader's own would not end with a step that is out of time.
+        is_alone = self._pace.is_alone and self._walk.remaining_s() is None
+        wanted = count if is_alone else count + self._ahead
+        while self._parent is not None and len(pending) < wanted:
             try:
                 element = next(self._parent)
             except StopIteration:
                 self._parent = None
                 self._pool.shutdown(wait=False)
             except Exception as error:  # noqa: BLE001 (raised in its turn)
-                failed: Future[Element] = Future()
-                failed.set_exception(error)
-                pending.append(_Call(failed, _Rows(0), 0))
+                pending.append(_Call(_failed(error), _Rows(0), 0))
             else:
                 if self._rows.is_full():
                     self._rows = _Rows(count)
                 rows, row = self._rows, self._rows.next_row()
-                pending.append(_Call(self._pool.submit(self._functions.call, element, rows, row), rows, row))
+                begin = self._call_here if is_alone else self._submit
+                pending.append(_Call(begin(element, rows, row), rows, row))
+
+    def _submit(self, element: Element, rows: _Rows, row: int) -> Future[Element]:
+        return self._pool.submit(self._functions.call, element, rows, row)
+
+    def _call_here(self, element: Element, rows: _Rows, row: int) -> Future[Element]:
+        try:
+            called: Future[Element] = Future()
+            called.set_result(self._functions.call(element, rows, row))
+        except (Exception, Interrupted) as error:  # noqa: BLE001 (raised in its turn)
+            return _failed(error)
+        return called
 
     def _await(self, future: Future[Element]) -> None:
         while not future.done():
@@ -164,6 +236,12 @@ class _ParallelIterator(Elements):
         if raised is not None:
             pending.popleft()
             raise _as_exception(raised)
+
+
+def _failed(error: BaseException) -> Future[Element]:
+    failed: Future[Element] = Future()
+    failed.set_exception(error)
+    return failed
 
 
 def _begin_to_map(workers: int) -> None:
@@ -318,57 +396,6 @@ _LARGEST_SIZE: Final = 16
 
 _AWAY_S: Final = 0.005
 """A reader that has been away for so long gets elements made ahead, however fast it read before."""
-_TRIAL: Final = 16
-"""Elements whose times are compared."""
-_BETWEEN_TRIALS: Final = 32 * _TRIAL
-_SHORT_S: Final = 0.001
-"""To hand an element on takes less. So a reader that is away for longer gains by what is made meanwhile."""
-
-
-class _Pace:
-    """Finds whether a reader is faster when it makes the elements itself, by trying both ways now and then.
-
-    Elements made ahead gain the time that the reader is away. They cost that somebody is woken for each, and that two
-    threads want the interpreter's lock.
-
-    Attributes:
-        is_alone: Whether the reader is to make the elements.
-        read_at: When it got its last element.
-    """
-
-    def __init__(self) -> None:
-        self.is_alone = False
-        self.read_at = time.monotonic()
-        self._away: list[float] = []
-        self._turns: list[float] = []
-        """Times from element to element."""
-        self._waits = 0
-        self._ahead_s = 0.0
-        """Such a time while elements were made ahead."""
-        self._remaining = 0
-        """Elements before the next trial."""
-
-    def note(self, came_at: float, has_waited: bool) -> None:
-        """The reader gets an element now. It came for it then."""
-        now = time.monotonic()
-        self._away.append(came_at - self.read_at)
-        self._turns.append(now - self.read_at)
-        self._waits += has_waited
-        self.read_at = now
-        if len(self._turns) == _TRIAL:
-            self._remaining -= _TRIAL
-            self._choose(median(self._away) <= _SHORT_S, median(self._turns))
-            self._away, self._turns, self._waits = [], [], 0
-
-    def _choose(self, comes_soon: bool, turn_s: float) -> None:
-        if not self.is_alone:
-            self._ahead_s = turn_s
-            if self._remaining <= 0 and comes_soon and 2 * self._waits >= _TRIAL:
-                self.is_alone, self._remaining = True, _BETWEEN_TRIALS
-        elif not comes_soon or turn_s > self._ahead_s:
-            self.is_alone, self._remaining = False, _BETWEEN_TRIALS
-        elif self._remaining <= 0:  # see how it is otherwise
-            self.is_alone = False
 
 
 class _Line:
@@ -439,10 +466,8 @@ class _Line:
 
     def take(self, walk: Walk) -> Element:
         """Take the next element, or raise the error in its place. After the end, every call raises `StopIteration`."""
-        came_at = time.monotonic()
         with self._is_there:
-            has_waited = not self._items
-            if has_waited and self._was_full:
+            if not self._items and self._was_full:
                 self._size, self._was_full = min(2 * self._size, self._largest), False
             is_there = self._await(walk)
             if is_there:
@@ -450,9 +475,9 @@ class _Line:
                 if not self._is_over or len(self._items) > 1:
                     self._items.popleft()
                     self._is_wanted.notify()
-                self._pace.note(came_at, has_waited)
+                self._pace.note()
         if not is_there:
-            return self._make_here(came_at)
+            return self._make_here()
         if error is None:
             result: Element = element
             return result
@@ -472,7 +497,7 @@ class _Line:
             self._is_there.wait(remaining)
         return True
 
-    def _make_here(self, came_at: float) -> Element:
+    def _make_here(self) -> Element:
         try:
             return next(self._elements)
         except (StopIteration, Interrupted) as last:
@@ -482,7 +507,7 @@ class _Line:
         finally:
             with self._is_there:
                 self._is_making = False
-                self._pace.note(came_at, has_waited=True)
+                self._pace.note()
                 self._is_there.notify()
 
     def close(self) -> None:

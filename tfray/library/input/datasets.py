@@ -254,6 +254,7 @@ class Dataset:
             map_func: Function of an element, its components as arguments when it is a tuple, that returns a tensor
                 or a nested structure.
             num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for as many as kernels may use.
+                A reader makes short calls itself where that is measured to be faster.
         """
         traced = TracedFunction(map_func, self, "Dataset.map()")
         calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
