@@ -51,7 +51,7 @@ def test_rows_of_a_variable_are_scattered_into_itself(scatter, indices):
 
 @pytest.mark.parametrize("wrong", [-1, 2, 1000])
 def test_partitions_that_do_not_exist_are_refused(wrong):
-    with pytest.raises(InvalidArgumentError, match=r"a partition is not in \[0, 2\)"):
+    with pytest.raises(InvalidArgumentError, match=rf"partitions\[1\] = {wrong} is not in \[0, 2\)"):
         run(lambda data, parts: tf.dynamic_partition(data, parts, 2), np.arange(3.0), np.int32([0, wrong, 1]))
 
 
