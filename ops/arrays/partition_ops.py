@@ -27,7 +27,7 @@ from tfray.framework.op_def import (
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.gather_ops import check_indices, gather
+from tfray.ops.arrays.gather_ops import check_indices, first_outside, gather
 from tfray.ops.arrays.shape_ops import cast, host_ints
 from tfray.ops.kernels.precision import sortable
 from tfray.ops.kernels.text import blank
@@ -208,7 +208,7 @@ def _bounds_of_partitions(ctx: KernelContext, partitions: Array, order: Array, c
         return itertools.accumulate(np.bincount(flat, minlength=count).tolist(), initial=0)
     bounds = host_ints(ctx, ctx.xp.searchsorted(flat.take(order), ctx.xp.arange(count + 1)))
     if bounds[0] > 0 or bounds[-1] < flat.size:
-        raise InvalidArgumentError(f"a partition is not in [0, {count})")
+        raise InvalidArgumentError(first_outside(ctx.xp.asnumpy(partitions), count, "partitions"))
     return bounds
 
 

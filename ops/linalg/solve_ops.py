@@ -317,7 +317,8 @@ def matrix_triangular_solve(
         Shape ``[..., n, k]``.
 
     Raises:
-        InvalidArgumentError: The shapes do not fit, or, when run, a matrix is singular.
+        InvalidArgumentError: The shapes do not fit, or, when run on a CPU, a matrix is singular. On a GPU, as in
+            TensorFlow, the solution is then not finite.
     """
     return add_op(MATRIX_TRIANGULAR_SOLVE, *convert_alike(matrix, rhs), name=name, lower=bool(lower), adjoint=adjoint)
 

@@ -561,7 +561,8 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         The broadcast shape, the same dtype.
 
     Raises:
-        InvalidArgumentError: When run, an integer is raised to a negative power.
+        InvalidArgumentError: When run on a CPU, an integer is raised to a negative power. On a GPU, where the step
+            would wait for such a check, that gives the quotient without its fraction, and 0 for a division by 0.
 
     Examples:
         >>> session.run(tf.pow([2, 3], [3, 2]))

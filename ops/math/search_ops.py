@@ -510,13 +510,16 @@ def _bincount_kernel(ctx: KernelContext, arr: Array, length: Array, weights: Arr
     numbers = arr.reshape(-1)
     if weights.size not in (0, numbers.size):
         raise InvalidArgumentError(f"{weights.size} weights for {numbers.size} numbers")
-    if ctx.xp is np and numbers.size and numbers.min() < 0:
-        least = numbers.min()
-        which = "NaN (cast to an integer)" if least == np.iinfo(np.int32).min else least
-        raise InvalidArgumentError(f"Input arr must be non-negative! Found {which}")
     kept = numbers < bins
     heavy = weights.reshape(-1)[kept].astype(np.float64) if weights.size else None
-    counts = ctx.xp.bincount(numbers[kept], heavy, minlength=bins)
+    try:
+        counts = ctx.xp.bincount(numbers[kept], heavy, minlength=bins)
+    except ValueError as error:  # NumPy and CuPy look for negative numbers themselves
+        least = int(numbers.min()) if numbers.size else 0
+        if least >= 0:
+            raise
+        which = "NaN (cast to an integer)" if least == np.iinfo(np.int32).min else least
+        raise InvalidArgumentError(f"Input arr must be non-negative! Found {which}") from error
     return counts[:bins].astype(weights.dtype)
 
 

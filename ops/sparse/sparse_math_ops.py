@@ -27,11 +27,12 @@ from tfray.ops.arrays.gather_ops import boolean_mask, gather, gather_nd, scatter
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, index_tensor, reshape, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.kernels.coordinates import check_coordinates
 from tfray.ops.kernels.gpu.device_scatter import combine_at
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math import arithmetic_ops as arithmetic
-from tfray.ops.math.comparison_ops import greater_equal, not_equal
+from tfray.ops.math.comparison_ops import greater_equal, less, logical_and, not_equal
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_all, reduce_sum
 from tfray.ops.math.segment_ops import spread_segments, unsorted_segment_max, unsorted_segment_sum
@@ -236,8 +237,11 @@ def _reduced_along(
     rank: int | Tensor,
 ) -> Any:
     """`_reduced` along dimensions that only a step knows: they are kept first, with size 1."""
-    numbers = dimensions(rank)
-    axes = gather(concat([numbers, numbers], 0), arithmetic.add(cast(axes, dtypes.int32), rank))  # checks them
+    numbers, axes = dimensions(rank), cast(axes, dtypes.int32)
+    is_there = logical_and(greater_equal(axes, -rank), less(axes, rank))
+    check = Assert(reduce_all(is_there), ["sparse reduction: an axis is not in [-rank, rank):", axes, rank])
+    with get_default_graph().control_dependencies([check]):
+        axes = axes % rank
     is_kept = reduce_all(not_equal(numbers, expand_dims(axes, 1)), 0)
     indices = arithmetic.multiply(sparse.indices, cast(is_kept, dtypes.int64))
     sizes = where(is_kept, sparse.dense_shape, ones_like(sparse.dense_shape))

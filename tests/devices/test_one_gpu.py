@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.contrib import memory_stats
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.runtime.device import gpu_count
 
@@ -50,7 +51,7 @@ def test_rows_of_a_variable_are_scattered_into_itself(scatter, indices):
 
 @pytest.mark.parametrize("wrong", [-1, 2, 1000])
 def test_partitions_that_do_not_exist_are_refused(wrong):
-    with pytest.raises(InvalidArgumentError, match=r"a partition is not in \[0, 2\)"):
+    with pytest.raises(InvalidArgumentError, match=rf"partitions\[1\] = {wrong} is not in \[0, 2\)"):
         run(lambda data, parts: tf.dynamic_partition(data, parts, 2), np.arange(3.0), np.int32([0, wrong, 1]))
 
 
@@ -75,6 +76,10 @@ SINGULAR, INDEFINITE = np.float32([[1, 2], [2, 4]]), np.float32([[1, 2], [2, 1]]
 def test_bad_matrices_are_refused(build, matrix):
     with pytest.raises(InvalidArgumentError, match="input shapes"):
         run(build, matrix)
+
+
+def test_a_singular_triangle_gives_what_is_not_finite():
+    assert not np.isfinite(run(tf.matrix_triangular_solve, np.float32([[1, 0], [2, 0]]), INDEFINITE)).all()
 
 
 def test_a_singular_matrix_has_a_determinant():
@@ -342,3 +347,13 @@ def test_a_local_run_that_gathers_gradients_computes_on_the_gpu(options):
     assert (products(result), products(expected)) == ({"GPU:0"}, {"CPU:0"})
     for name, value in expected.variables.items():
         np.testing.assert_allclose(result.variables[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_memory_is_told_of_the_gpu():
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        told = [memory_stats.BytesInUse(), memory_stats.MaxBytesInUse(), memory_stats.BytesLimit()]
+        variable = tf.Variable(tf.zeros([1 << 22]))
+        before = session.run(told[0])
+        session.run(variable.initializer)
+        used, most, limit = (session.run(each) for each in told)
+    assert before + (1 << 24) <= used <= most < limit

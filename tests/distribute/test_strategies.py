@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+import tfray.runtime.device as runtime_device
 
 TWO = ["/cpu:0", "/cpu:1"]
 
@@ -330,6 +331,7 @@ def test_central_storage_keeps_variables_on_one_device():
     ids=["mirrored", "one", "central", "collective", "servers", "older", "older collective", "older servers"],
 )
 def test_a_machine_without_a_gpu_has_one_replica(make, monkeypatch):
+    monkeypatch.setattr(runtime_device, "cupy", lambda: None)
     monkeypatch.delenv("TF_CONFIG", raising=False)
     strategy = make()
     assert strategy.num_replicas_in_sync == 1

@@ -470,9 +470,17 @@ WHILE_RUNNING = {
 }
 
 
-@pytest.mark.parametrize(("make", "said"), WHILE_RUNNING.values(), ids=WHILE_RUNNING)
-def test_errors_while_running(make, said):
-    fetched = make()
+UNCHECKED_ON_GPUS = [
+    *("a label", "sparse_add", "gather_nd", "gather_nd of rows", "scatter_nd of rows", "unsorted_segment_sum"),
+]
+"""A step would wait for the device to look at these numbers."""
+
+
+@pytest.mark.parametrize("case", WHILE_RUNNING)
+def test_errors_while_running(case):
+    make, said = WHILE_RUNNING[case]
+    with tf.device("/cpu:0" if case in UNCHECKED_ON_GPUS else None):
+        fetched = make()
     with tf.Session() as session, pytest.raises(tf.errors.OpError, match=said):
         session.run(fetched)
 

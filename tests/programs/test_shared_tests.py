@@ -171,7 +171,8 @@ class Datasets(dataset_tests.DatasetTestBase):
         sparse = tf.SparseTensorValue([[0]], [5], [2])
         self.assertDatasetProduces(tf.data.Dataset.from_tensors(tf.SparseTensor(*sparse)), [sparse])
         self.assertSparseValuesEqual(self.evaluate(tf.SparseTensor(*sparse)), sparse)
-        shift = tf.Variable(2, dtype=tf.int64)
+        with tf.device("/cpu:0"):  # where datasets are, which come after the step that initialises it
+            shift = tf.Variable(2, dtype=tf.int64)
         self.evaluate(shift.initializer)
         self.assertDatasetProduces(numbers.map(lambda x: x + shift), [2, 3, 4], requires_initialization=True)
         failing = numbers.map(lambda x: tf.debugging.check_numerics(1 / tf.cast(1 - x, tf.float32), "no number"))

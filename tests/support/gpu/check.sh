@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Use: check.sh [ops|gradients|session|models|launches|static|tests ...] [--xp fake|cupy] [OPTION ...]
+# Use: check.sh [ops|gradients|session|models|launches|static|tests|whole ...] [--xp fake|cupy] [OPTION ...]
 #
 # Sets up what is needed (setup.sh), runs the checks, and prints tables and a last line `N agree, M fail`.
 # Ends with 1 if any fail or nothing was there to check. `check.sh --help` explains the options.

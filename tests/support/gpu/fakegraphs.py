@@ -151,27 +151,43 @@ def _put(new: Any, result: Any) -> None:
         host[...] = new._host
 
 
-class MemoryPool:
-    """`cupy.cuda.MemoryPool`: NumPy's memory has no limit."""
+MEMORY_BYTES = 16 << 30
+"""What a pretended device has."""
 
-    def __init__(self) -> None:
-        self._limit = 0
+
+class MemoryPool:
+    """`cupy.cuda.MemoryPool`: NumPy's memory has no limit.
+
+    Args:
+        used: Gives the bytes that arrays of this pool have now.
+    """
+
+    def __init__(self, used: Callable[[], int] = lambda: 0) -> None:
+        self._limit = self._most = 0
+        self._used = used
 
     def malloc(self, size: int) -> Any:
         """Not called: the stand-in's arrays have memory of NumPy's."""
         raise NotImplementedError
 
     def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
-        """As of CuPy, on a device of 16 GiB."""
-        self._limit = int((16 << 30) * fraction) if fraction is not None else int(size or 0)
+        """As of CuPy."""
+        self._limit = int(MEMORY_BYTES * fraction) if fraction is not None else int(size or 0)
 
     def get_limit(self) -> int:
         """Bytes; 0 for no limit."""
         return self._limit
 
+    def used_bytes(self) -> int:
+        """Bytes that arrays have."""
+        used = self._used()
+        self._most = max(self._most, used)
+        return used
+
     def total_bytes(self) -> int:
-        """Bytes that it holds."""
-        return 0
+        """Bytes that it holds: the most that arrays had whenever somebody asked."""
+        self.used_bytes()
+        return self._most
 
 
 @contextmanager

@@ -25,17 +25,18 @@ WHAT = {
     "session": "values and gradients of samples by sessions on /gpu:0",
     "models": "training of small models on the GPU device against the CPU device",
     "launches": "kernels, GEMMs, device-to-host waits and uploads of a step of each model, at most what is noted",
-    "tests": "tests of the project whose sessions find a GPU",
+    "tests": "tests of the project whose sessions find a GPU: those named, or some folders",
+    "whole": "likewise, all tests that need no minutes and no Ray",
 }
 USUAL = ("static", "ops", "gradients", "models")
 """What is done unless something is named: a few minutes by the fake."""
 
-TESTS = (
-    *("devices", "placement", "runtime", "test_session.py", "library/layers", "library/rnn", "training/optimizers"),
-    *("ops/control", "ops/dataflow", "ops/random", "ops/state", "ops/nn/test_embedding_ops.py"),
-    "library/variables/test_variables.py",
-)
-"""Where placement, waits and copies between devices are at stake: about a minute."""
+FOLDERS = {
+    "tests": ("devices", "placement", "runtime", "library/layers", "library/rnn", "training/optimizers")
+    + ("ops/control", "ops/dataflow", "ops/random", "ops/state"),
+    "whole": ("",),
+}
+"""Where tests are that no file is named for: for `tests` those of placement, waits and copies, about a minute."""
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -64,7 +65,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--share", default="0/1", metavar="K/N", help="of ops, gradients and session: every Nth operation, from the Kth"
     )
-    parser.add_argument("--processes", type=int, default=1, help="tests: processes that share them")
+    parser.add_argument("--processes", type=int, default=1, help="tests, whole: processes that share them")
     parser.add_argument("--operations", action="store_true", help="launches: of single operations in place of models")
     parser.add_argument("--update", action="store_true", help="launches: write the table of costs anew")
     parser.add_argument("--isolate", action=argparse.BooleanOptionalAction, help="a process for each operation type")
@@ -96,15 +97,18 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 class Tally:
-    """A pytest plugin that counts tests by file."""
+    """A pytest plugin that counts tests by file, and skipped ones by their reason."""
 
     def __init__(self) -> None:
         self.agree: collections.Counter = collections.Counter()
         self.fail: collections.Counter = collections.Counter()
         self.beyond: collections.Counter = collections.Counter()  # for want of what the stand-in does not have
+        self.skipped: collections.Counter = collections.Counter()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         file = report.nodeid.partition("::")[0]
+        if report.skipped:
+            self.skipped[report.longrepr[2].removeprefix("Skipped: ")] += 1
         if report.failed:
             (self.beyond if BEYOND.search(report.longreprtext) else self.fail)[file] += 1
         elif report.when == "call" and report.passed:
@@ -119,15 +123,16 @@ class Tally:
         return [(file, self.agree[file], self.fail[file], self.beyond[file]) for file in files]
 
 
-def run_tests(options: argparse.Namespace) -> tuple[int, int]:
+def run_tests(what: str, options: argparse.Namespace) -> tuple[int, int]:
     """The project's tests in this process. What needs minutes is left out, and Ray where no file is named."""
     import pytest
 
     tally = Tally()
-    files = options.files or [f"tests/{name}" for name in TESTS]
+    named = options.files if what == "tests" else []
+    files = named or [f"tests/{name}" for name in FOLDERS[what]]
     chosen = [
         "-m",
-        "not slow" if options.files else "not slow and not ray",
+        "not slow" if named else "not slow and not ray",
         *(["-k", options.only] if options.only else []),
     ]
     style = ["-q", "-p", "no:cacheprovider", "--tb", "long" if options.verbose else "line"]
@@ -139,6 +144,7 @@ def run_tests(options: argparse.Namespace) -> tuple[int, int]:
         tally.fail[f"pytest itself: {status.name}"] += 1
     print()
     table(("file", "agree", "fail", "beyond the stand-in"), tally.rows())
+    table(("skipped", "why"), [(count, why) for why, count in tally.skipped.most_common()])
     return tally.agree.total(), tally.fail.total()
 
 
@@ -148,8 +154,8 @@ def run(what: str, recorder: Any, options: argparse.Namespace) -> tuple[int, int
         from tests.support.gpu import static_check
 
         return static_check.check(Path.cwd())
-    if what == "tests":
-        return run_tests(options)
+    if what in FOLDERS:
+        return run_tests(what, options)
     if what in ("models", "launches"):
         from tests.support.gpu import models_on_gpu
 

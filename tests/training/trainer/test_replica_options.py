@@ -132,7 +132,7 @@ def test_batches_take_turns_in_the_same_memory():
     features, labels = (array[:64] for array in classification_data())
     model = build_model(dense_model(OPTIMIZERS["sgd"]), (features, labels), device=to_shard)
     taken = []
-    with tf.Session(graph=model.graph) as session:
+    with tf.Session(graph=model.graph, config=tf.ConfigProto(device_count={"GPU": 0})) as session:
         session.run(initializer(model))
         for count in (2, 8):
             fetched, options = list(model.fetches.values()), ReplicaOptions(count)

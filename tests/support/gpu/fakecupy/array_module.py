@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 import types
@@ -35,7 +36,7 @@ from tests.support.gpu.fakecupy.functions import (
     where,
 )
 from tests.support.gpu.fakecupy.generated_kernels import ElementwiseKernel, ReductionKernel
-from tests.support.gpu.fakecupy.pretended_devices import POOL, cuda
+from tests.support.gpu.fakecupy.pretended_devices import cuda
 from tests.support.gpu.fakecupy.real_cupy import REAL_MODULES, check_arguments, check_dtype, real
 from tests.support.gpu.fakecupy.recording import recorder
 from tests.support.gpu.fakecupy.sparse_matrices import sparse_constructor
@@ -105,6 +106,12 @@ class FakeModule(types.ModuleType):
         return fakegraphs.recorded(function)
 
 
+def _bytes_of_arrays() -> int:
+    """What all arrays have that are no views of others."""
+    return sum(each.nbytes for each in gc.get_objects() if type(each) is ndarray and each.base is None)
+
+
+POOL = fakegraphs.MemoryPool(_bytes_of_arrays)
 MODULE = FakeModule(
     "cupy",
     real,

@@ -47,15 +47,17 @@ class Device:
     def synchronize(self) -> None:
         recorder.wait("Device.synchronize")
 
+    @property
+    def mem_info(self) -> tuple[int, int]:
+        """Free and all bytes. What arrays have is the host's."""
+        return fakegraphs.MEMORY_BYTES, fakegraphs.MEMORY_BYTES
+
 
 class Stream(fakegraphs.Stream):
     """`cupy.cuda.Stream`."""
 
     def synchronize(self) -> None:
         recorder.wait("Stream.synchronize")
-
-
-POOL = fakegraphs.MemoryPool()
 
 
 class OutOfMemoryError(MemoryError):
@@ -79,7 +81,7 @@ cuda = types.SimpleNamespace(
         cudaGraphDebugDotFlagsMemcpyNodeParams=32,
         getDeviceProperties=lambda i: {
             "name": b"pretended GPU",
-            "totalGlobalMem": 16 << 30,
+            "totalGlobalMem": fakegraphs.MEMORY_BYTES,
             "major": 9,
             "minor": 0,
             "multiProcessorCount": 100,
