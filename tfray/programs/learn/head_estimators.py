@@ -23,9 +23,10 @@ from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.math import math_ops
 from tfray.ops.nn.activation_ops import relu
 from tfray.ops.state.state_ops import assign_add
-from tfray.programs.learn.estimators import Estimator, ModelFnOps
+from tfray.programs.learn.estimators import Estimator
 from tfray.programs.learn.learn_heads import Head
 from tfray.programs.learn.learn_keys import MetricKey, ProblemType
+from tfray.programs.learn.model_fn_ops import ModelFnOps
 from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.sessions.optimize_loss import optimize_loss
 from tfray.training.sessions.sync_replicas import SyncReplicasOptimizer
