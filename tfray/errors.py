@@ -43,9 +43,10 @@ __all__ = [
     "UNAUTHENTICATED", "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "AbortedError", "AlreadyExistsError",
     "ArgumentError", "CancelledError", "ClosedError", "DataLossError", "DeadlineExceededError",
     "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NoCheckpointError", "NoFileError",
-    "NotFoundError", "OpError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError",
-    "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError", "UnreadableError",
-    "error_code_from_exception_type", "exception_type_from_error_code", "raise_exception_on_not_ok_status",
+    "NotFoundError", "OpError", "OperatorNotAllowedInGraphError", "OutOfRangeError", "PermissionDeniedError",
+    "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
+    "UnreadableError", "error_code_from_exception_type", "exception_type_from_error_code",
+    "raise_exception_on_not_ok_status",
 ]
 # fmt: on
 
@@ -185,6 +186,10 @@ class InvalidArgumentError(OpError, ValueError):
 
 class ArgumentError(InvalidArgumentError, TypeError):
     """An argument that a function cannot work with: TensorFlow raises a `TypeError` or a `ValueError`, this is both."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A tensor was used as a Python value, such as in ``if`` or ``for``; not an `OpError`: no operation failed."""
 
 
 class DeadlineExceededError(OpError, TimeoutError):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.constant_value import constant_value
+from tfray.framework.constant_value import constant_size, constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -199,17 +199,30 @@ def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: s
     return add_op(NTH_ELEMENT, input, index_tensor(n), name=name, reverse=bool(reverse))
 
 
+_SCALAR: Final = "Shape must be at least rank 1 but is rank 0: Input must be >= 1-D, got shape []"
+
+
 def _nth_element_kernel(ctx: KernelContext, input: Array, n: Array) -> Array:
     place = host_int(ctx, n)
-    if input.ndim == 0 or not 0 <= place < input.shape[-1]:
-        raise InvalidArgumentError(f"n is {place}, expected 0 ... below the last dimension of shape {input.shape}")
+    if input.ndim == 0:
+        raise InvalidArgumentError(_SCALAR)
+    if place < 0:
+        raise InvalidArgumentError(f"Need n >= 0, got {place}")
+    if place >= input.shape[-1]:
+        raise InvalidArgumentError(f"Input must have at least n+1 columns: n is {place}, the shape {input.shape}")
     place = input.shape[-1] - 1 - place if ctx.attr("reverse") else place
     return ctx.xp.partition(sortable(ctx.xp, input), place, axis=-1)[..., place].astype(input.dtype, copy=False)
 
 
 def _nth_element_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[1].shape.assert_has_rank(0)
-    return [_vectors_shape(op)[0][:-1]]
+    place = constant_size(op, 1)
+    if op.inputs[0].shape.rank == 0:
+        raise InvalidArgumentError(_SCALAR)
+    shape = _vectors_shape(op)[0]
+    size = None if shape.rank is None else shape.sizes[-1]
+    if place is not None and size is not None and size <= place:
+        raise InvalidArgumentError(f"Input must have last dimension > n = {place} but is {size}")
+    return [shape[:-1]]
 
 
 def _nth_element_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

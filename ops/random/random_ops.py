@@ -16,7 +16,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.constant_value import constant_value
+from tfray.framework.constant_value import constant_size, constant_value
 from tfray.framework.convert import add_op, convert_to_tensor, is_rank0_number
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -636,11 +636,7 @@ def _find(cumulative: Array, points: Array, found: Array) -> None:
 def classes_shape(op: Operation) -> list[TensorShape]:
     """The shape of classes drawn for logits, the first input; the second one says how many for each row."""
     logits = op.inputs[0].shape.with_rank(2)
-    op.inputs[1].shape.assert_has_rank(0)
-    count = constant_value(op.inputs[1])
-    if count is not None and count < 0:
-        raise InvalidArgumentError(f"{op.type}: cannot draw {count} samples")
-    return [TensorShape([logits.sizes[0], None if count is None else int(count)])]
+    return [TensorShape([logits.sizes[0], constant_size(op, 1)])]
 
 
 MULTINOMIAL = register(

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run
+from tfray.errors import InvalidArgumentError
+from tfray.estimator.canned_models import clustering
 
 factorization = tf.contrib.factorization
 RANDOM = np.random.default_rng(0)
@@ -138,3 +141,48 @@ def test_the_graph():
     wanted = distances(POINTS, full_batch("squared_euclidean", 3)[1], "squared_euclidean")
     np.testing.assert_allclose(found, wanted.min(1).mean(), rtol=1e-3)
     np.testing.assert_array_equal(index, wanted.argmin(1))
+
+
+# -- its parts -----------------------------------------------------------------------------------------
+
+
+def test_nearest_centres():
+    random = np.random.default_rng(0)
+    rows, centres = random.normal(size=(7, 3)).astype(np.float32), random.normal(size=(4, 3)).astype(np.float32)
+    distances = ((rows[:, None] - centres) ** 2).sum(-1)
+    indices, squares = run(clustering.nearest_neighbors(rows, centres, np.int64(2)))
+    assert indices.dtype == np.int64 and (indices == distances.argsort(1)[:, :2]).all()
+    np.testing.assert_allclose(squares, np.sort(distances, 1)[:, :2], rtol=1e-4, atol=1e-5)
+    assert run(clustering.nearest_neighbors(rows, centres, 9)).nearest_center_indices.shape == (7, 4)
+    with pytest.raises(ValueError, match="rank 2"):
+        clustering.nearest_neighbors([1.0], [[1.0]], 1)
+
+
+@pytest.mark.parametrize("retries", [-1, 0, 3])
+def test_rows_by_k_means_plus_plus_are_far_from_each_other(retries):
+    groups = np.float32([[0, 0], [100, 0], [0, 100]])
+    rows = np.repeat(groups, 5, 0) + np.random.default_rng(1).normal(size=(15, 2)).astype(np.float32)
+    for seed in range(5):
+        chosen = run(clustering.kmeans_plus_plus_initialization(rows, 3, seed, retries))
+        assert {tuple(row) for row in chosen} <= {tuple(row) for row in rows}
+        nearest, _ = run(clustering.nearest_neighbors(chosen, groups, 1))
+        assert sorted(nearest[:, 0]) == [0, 1, 2]
+        np.testing.assert_array_equal(run(clustering.kmeans_plus_plus_initialization(rows, 3, seed, retries)), chosen)
+
+
+@pytest.mark.parametrize(("count", "match"), [(0, "num_to_sample > 0"), (3, r"num_to_sample <= points.rows\(\)")])
+def test_k_means_plus_plus_has_as_many_rows_as_it_takes(count, match):
+    with pytest.raises(InvalidArgumentError, match=match):
+        run(clustering.kmeans_plus_plus_initialization([[1.0], [2.0]], count, 0, 0))
+
+
+def test_a_chain_ends_at_points_by_their_distances():
+    assert run(clustering.kmc2_chain_initialization([0.0] * 5, 3)) == 0
+    assert run(clustering.kmc2_chain_initialization([1.0, 0, 9, 0], 3)) == 2  # it never moves on to a distance of 0
+    # Of two points the chain ends at the second with the probability of the quotient.
+    ends = [run(clustering.kmc2_chain_initialization([4.0, 1.0], seed)) for seed in range(120)]
+    assert 0.12 < np.mean(ends) < 0.4 and ends[0].dtype == np.int64
+    with pytest.raises(ValueError, match="rank 1"):
+        clustering.kmc2_chain_initialization([[1.0]], 0)
+    with pytest.raises(InvalidArgumentError, match="> 0"):
+        run(clustering.kmc2_chain_initialization(np.zeros(0), 0))

@@ -103,3 +103,28 @@ def test_what_a_model_within_adds_is_of_the_inputs_of_the_whole(regularizer):
     seen = X.sum(1)
     np.testing.assert_allclose(loss, 0.1 * 3 * np.square(seen).sum() / 6 if regularizer else 0.0, rtol=1e-5)
     np.testing.assert_allclose(inner.layers[1].get_weights()[2], np.full(3, seen.mean() / 2), rtol=1e-5)
+
+
+def test_losses_of_a_layer_that_inner_models_share_count_in_each():
+    keras = tf.keras
+    shared = keras.layers.Dense(
+        2,
+        kernel_initializer="ones",
+        kernel_regularizer=keras.regularizers.l2(0.1),
+        activity_regularizer=keras.regularizers.l1(0.01),
+    )
+    inner = []
+    for _ in range(2):
+        given = keras.layers.Input((3,))
+        inner.append(keras.Model(given, shared(given)))
+    both = [keras.layers.Input((3,)), keras.layers.Input((3,))]
+    outputs = [model(given) for model, given in zip(inner, both, strict=True)]
+    model = keras.Model(both, keras.layers.Average()(outputs))
+    model.compile("sgd", "mse")
+    # In each of the two: the weights, and the outputs of all four calls, of which two depend on the model's inputs.
+    assert len(model.losses) == 10 and len(model.trainable_weights) == 2
+    assert len(model.get_losses_for(None)) == 2 and len(model.get_losses_for(model.inputs)) == 4
+    ones = np.ones([4, 3], np.float32)
+    weights, activity = 2 * 0.1 * 6, 2 * 0.01 * (24 + 48) / 4
+    found = model.evaluate([ones, 2 * ones], np.zeros([4, 2]), verbose=0)
+    np.testing.assert_allclose(found, 4.5**2 + weights + activity, 1e-6)

@@ -61,6 +61,7 @@ WHILE_BUILDING = {
     "cumsum along a vector": (lambda: tf.cumsum([1.0], [0]), "axis must be a scalar"),
     "reduce_join of a scalar": (lambda: tf.reduce_join("", 0), "Invalid reduction dimension 0"),
     "reduce_join out of range": (lambda: tf.reduce_join([[""]], [0, -3]), "Invalid reduction dimension -3"),
+    "less than no numbers": (lambda: tf.multinomial([[1.0, 2.0]], -1), "must be non-negative but is -1"),
     "labels of another rank": (lambda: XENT(labels=[[0, 2]], logits=[[0.0, 1.0]] * 3), "Rank mismatch:"),
     "scalar logits": (lambda: XENT(labels=tf.constant(0), logits=tf.constant(1.0)), "Logits cannot be scalars"),
     "dense features of a sequence": (

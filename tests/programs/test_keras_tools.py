@@ -241,3 +241,18 @@ def test_losses_of_replicas_are_shares():
     assert run(keras_tools.scale_loss_for_distribution(tf.constant(6.0))) == 6
     with tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]).scope():
         assert run(keras_tools.scale_loss_for_distribution(tf.constant(6.0))) == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "axis"), [({}, None), ({"sum_over_timesteps": False}, 0), ({"sum_over_batch": False}, 1)]
+)
+def test_the_loss_of_sequences_as_an_object(flags, axis):
+    logits = np.random.default_rng(3).normal(size=(2, 3, 4))
+    targets, weights = np.array([[0, 1, 2], [3, 2, 1]]), np.float64([[1, 2, 0], [1, 0, 0]])
+    chances = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    losses = -np.log(np.take_along_axis(chances, targets[..., None], -1)[..., 0])
+    loss = keras_tools.SequenceLoss(**flags)
+    counts = np.maximum((weights != 0).sum(axis), 1)
+    np.testing.assert_allclose(run(loss(targets, logits, weights)), (losses * weights).sum(axis) / counts, 1e-9)
+    np.testing.assert_allclose(run(loss(targets, logits)), losses.mean(axis), 1e-9)
+    np.testing.assert_allclose(run(loss.call(tf.constant(targets), tf.constant(logits))), losses, 1e-9)

@@ -73,6 +73,10 @@ from tensorflow.contrib.layers.python.layers import initializers, regularizers
 from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear, _Linear
 from tensorflow.contrib.rnn.python.ops.core_rnn_cell_impl import _linear, _RNNCell, BasicLSTMCell
 from tensorflow.contrib.rnn.python.ops import core_rnn, core_rnn_cell
+from tensorflow.contrib.learn.python.learn.estimators.head import _multi_class_head, _multi_head, _regression_head
+from tensorflow.python.framework.errors_impl import NotFoundError, OperatorNotAllowedInGraphError
+from tensorflow.python.ops.clustering_ops import KMeans, nearest_neighbors
+from tensorflow.python.ops.init_ops import convolutional_orthogonal_1d, convolutional_orthogonal_2d
 from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention, _BaseAttentionMechanism
 from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _bahdanau_score, _compute_attention, _luong_score
 from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _maybe_mask_score, _prepare_memory

@@ -282,7 +282,11 @@ def foreign():
             ValueError,
             "Cannot use the given session to evaluate tensor",
         ),
-        (lambda s: bool(tf.zeros([])), TypeError, "Using a `tf.Tensor` as a Python `bool` is not allowed"),
+        (
+            lambda s: bool(tf.zeros([])),
+            tf.errors.OperatorNotAllowedInGraphError,
+            "Using a `tf.Tensor` as a Python `bool` is not allowed",
+        ),
         (lambda s: len(tf.zeros([2])), TypeError, "len is not well defined for symbolic Tensors"),
     ],
 )

@@ -18,7 +18,6 @@ from tfray.library.distributions.count_distributions import Binomial, Geometric,
 from tfray.library.distributions.discrete_distributions import (
     ExpRelaxedOneHotCategorical,
     OneHotCategorical,
-    RelaxedOneHotCategorical,
 )
 from tfray.library.distributions.elementwise_bijectors import softplus_inverse
 from tfray.library.distributions.joined_distributions import (
@@ -52,6 +51,7 @@ from tfray.library.distributions.sample_statistics import (
 from tfray.library.distributions.transformed_distribution import (
     Kumaraswamy,
     RelaxedBernoulli,
+    RelaxedOneHotCategorical,
     TransformedDistribution,
 )
 from tfray.library.distributions.vector_bijectors import (

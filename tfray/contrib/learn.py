@@ -24,7 +24,6 @@ from tfray.programs.learn.estimators import (
     Estimator,
     LinearClassifier,
     LinearRegressor,
-    ModelFnOps,
     SKCompat,
     infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn,
@@ -51,6 +50,7 @@ from tfray.programs.learn.learn_heads import (
 )
 from tfray.programs.learn.learn_keys import ModeKeys, PredictionKey, ProblemType
 from tfray.programs.learn.metrics import MetricSpec
+from tfray.programs.learn.model_fn_ops import ModelFnOps
 from tfray.programs.learn.models import DynamicRnnEstimator, KMeansClustering
 from tfray.programs.learn.scores import NotFittedError
 from tfray.programs.learn.served_inputs import InputFnOps, build_parsing_serving_input_fn

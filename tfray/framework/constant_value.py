@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
@@ -162,3 +163,29 @@ def constant_shape(tensor: Tensor) -> TensorShape:
     if tensor.shape.rank == 1 and is_small(tensor.shape):
         return TensorShape([None] * (tensor.shape.num_elements() or 0))
     return UNKNOWN
+
+
+def constant_size(op: Operation, index: int) -> int | None:
+    """The size that an input gives, a scalar.
+
+    Args:
+        op: The operation whose shapes are to be found.
+        index: Which of its inputs.
+
+    Returns:
+        The size; None if it is not known before a step runs.
+
+    Raises:
+        InvalidArgumentError: The input is no scalar, or the size is negative.
+    """
+    size = op.inputs[index]
+    if size.shape.rank not in (None, 0):
+        raise InvalidArgumentError(
+            f"Shape must be rank 0 but is rank {size.shape.rank}: Input must be scalar but has rank {size.shape.rank}"
+        )
+    known = constant_value(size)
+    if known is not None and known < 0:
+        raise InvalidArgumentError(
+            f"Dimension size, given by scalar input {index}, must be non-negative but is {known}"
+        )
+    return None if known is None else int(known)

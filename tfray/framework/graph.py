@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError, OperatorNotAllowedInGraphError
 from tfray.framework import default_stack, dtypes, op_def, tensor_operators
 from tfray.framework.call_site import frame_of, user_site
 from tfray.framework.default_stack import ControlScope, controls_for, default_graphs, made_under, session_or_default
@@ -101,11 +101,11 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
 
     def __bool__(self) -> bool:
         what = f"{self!r} has no truth value until it is run; use `is not None`, or tf.cond for a choice in the graph"
-        raise TypeError(f"Using a `tf.Tensor` as a Python `bool` is not allowed: {what}")
+        raise OperatorNotAllowedInGraphError(f"Using a `tf.Tensor` as a Python `bool` is not allowed: {what}")
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
-            raise TypeError(f"iterating over `tf.Tensor` is not allowed: {self!r} may have any length; use tf.unstack")
+            raise OperatorNotAllowedInGraphError(f"iterating over `tf.Tensor` is not allowed: tf.unstack {self!r}")
         return iter([self[i] for i in range(self._shape.sizes[0])])
 
     def __len__(self) -> int:

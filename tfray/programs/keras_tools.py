@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from tfray.distribute.current import get_strategy
@@ -12,6 +12,7 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.keras.losses import Loss, Reduction
 from tfray.library.functions.traced_function import Function
+from tfray.library.rnn.seq2seq_loss import sequence_loss
 from tfray.library.variables.variables import global_variables
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.type_specs import TensorSpec
@@ -21,11 +22,63 @@ from tfray.session import Session
 
 # fmt: off
 __all__ = [
-    "compute_weighted_loss", "exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics",
+    "SequenceLoss", "compute_weighted_loss", "exact_gaussian_kernel", "exact_laplacian_kernel", "extract_model_metrics",
     "initialize_variables", "inner_product", "make_2d", "model_input_signature", "raise_model_input_error",
     "reduce_weighted_loss", "scale_loss_for_distribution", "trace_model_call",
 ]
 # fmt: on
+
+
+class SequenceLoss(Loss):
+    """`tf.contrib.seq2seq.sequence_loss` as a loss of Keras, which weights of its call, ``[batch, time]``, reduce.
+
+    Args:
+        average_across_timesteps: See there.
+        average_across_batch: See there.
+        sum_over_timesteps: See there.
+        sum_over_batch: See there.
+        softmax_loss_function: See there.
+        name: Name scope.
+    """
+
+    def __init__(
+        self,
+        average_across_timesteps: bool = False,
+        average_across_batch: bool = False,
+        sum_over_timesteps: bool = True,
+        sum_over_batch: bool = True,
+        softmax_loss_function: Callable[..., Tensor] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        self.average_across_timesteps, self.average_across_batch = average_across_timesteps, average_across_batch
+        self.sum_over_timesteps, self.sum_over_batch = sum_over_timesteps, sum_over_batch
+        self.softmax_loss_function = softmax_loss_function
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        """The loss of each step, ``[batch, time]``."""
+        ones = array_ops.ones_like(y_true, y_pred.dtype)
+        alone = (False, False, False, False)
+        return sequence_loss(y_pred, y_true, ones, *alone, self.softmax_loss_function, self.name)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        """The loss of logits ``[batch, time, classes]`` and ids ``[batch, time]``; each step weighs 1 without weights.
+
+        Returns:
+            As `tf.contrib.seq2seq.sequence_loss`.
+        """
+        y_true, y_pred = convert_to_tensor(y_true), convert_to_tensor(y_pred)
+        return sequence_loss(
+            y_pred,
+            y_true,
+            array_ops.ones_like(y_true, y_pred.dtype) if sample_weight is None else sample_weight,
+            self.average_across_timesteps,
+            self.average_across_batch,
+            self.sum_over_timesteps,
+            self.sum_over_batch,
+            self.softmax_loss_function,
+            self.name,
+        )
 
 
 def _differences(x: TensorLike, y: TensorLike) -> Tensor:

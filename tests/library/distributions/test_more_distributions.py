@@ -206,7 +206,13 @@ def test_relaxed_categories_and_their_logarithms():
     np.testing.assert_allclose(drawn, np.exp(run(logarithms.sample(5, seed=1))))
     a, b, size = run([shares.log_prob(drawn), logarithms.log_prob(np.log(drawn)), logarithms.event_size])
     np.testing.assert_allclose(a, b - np.log(drawn).sum(-1))
-    assert size == 4
+    assert size == run(shares.event_size) == 4
+    assert isinstance(shares, D.TransformedDistribution) and isinstance(shares.bijector, D.bijectors.Exp)
+    assert (
+        isinstance(shares.distribution, D.ExpRelaxedOneHotCategorical) and shares._distribution.logits is shares.logits
+    )
+    assert shares.name.rstrip("/") == "RelaxedOneHotCategorical" and shares.copy(logits=logits[0]).batch_shape == []
+    assert (shares.event_shape, shares.batch_shape, shares.dtype) == ([4], [2], tf.float64)
 
 
 def test_divergence_of_half_normals():

@@ -426,15 +426,15 @@ def test_sequence_loss(session):
     weights = np.float64([[1, 1, 0, 0], [1, 0.5, 1, 1], [0, 0, 0, 0]])
     log_probs = logits - np.log(np.exp(logits).sum(2, keepdims=True))
     losses = -np.take_along_axis(log_probs, targets[:, :, None], 2)[:, :, 0] * weights
-    counted = (weights != 0).sum()
+    counted = weights != 0
     expected = {
         (True, True, False, False): losses.sum() / weights.sum(),
         (True, False, False, False): [losses[0].sum() / 2, losses[1].sum() / 3.5, 0],
         (False, True, False, False): losses.sum(0) / np.maximum(weights.sum(0), 1e-9),
         (False, False, False, False): losses,
-        (False, False, True, True): losses.sum() / counted,
-        (False, False, True, False): losses.sum(1) / counted,
-        (False, False, False, True): losses.sum(0) / counted,
+        (False, False, True, True): losses.sum() / counted.sum(),
+        (False, False, True, False): [losses[0].sum() / 2, losses[1].sum() / 4, 0],
+        (False, False, False, True): losses.sum(0) / counted.sum(0),
     }
     for flags, wanted in expected.items():
         got = session.run(seq2seq.sequence_loss(tf.constant(logits), targets, weights, *flags))

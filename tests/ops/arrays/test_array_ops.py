@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.interpreter import interpret
-from tfray.errors import InvalidArgumentError, UnimplementedError
+from tfray.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import convert_to_tensor
@@ -269,8 +269,9 @@ def test_static_indexing_takes_no_inputs():
 def test_iteration():
     rows = list(placeholder("float32", [3, None]))
     assert [row.shape.sizes for row in rows] == [(None,)] * 3
-    with pytest.raises(TypeError, match=r"iterating over `tf\.Tensor` is not allowed"):
+    with pytest.raises(OperatorNotAllowedInGraphError, match=r"iterating over `tf\.Tensor` is not allowed") as raised:
         iter(placeholder("float32", [None]))
+    assert isinstance(raised.value, TypeError)
 
 
 @pytest.mark.parametrize("key", [True, np.True_, (0, False)])

@@ -8,6 +8,7 @@ import pytest
 import tfray as tf
 from tests.support.sessions import run_initialized, variable_names
 from tfray.contrib import learn
+from tfray.programs.learn import composable_models
 from tfray.programs.learn import models as learn_models
 
 POINTS = np.array([[1, 0], [9, 9], [10, 9], [0, 1], [9, 10]], np.float32)
@@ -236,3 +237,70 @@ def test_cells_by_name():
         learn_models.construct_rnn_cell(2, "mine")
     with pytest.raises(ValueError, match="one greater than the number of cells"):
         learn_models.construct_rnn_cell(2, "gru", [0.5])
+
+
+# -- parts of models ------------------------------------------------------------------------------------
+
+
+def _of_part(part, columns, head):
+    """An estimator of one part and a head."""
+
+    def model_fn(features, labels, mode):
+        logits = part.build_model(features, columns, mode == learn.ModeKeys.TRAIN)
+
+        def train_op_fn(loss):
+            with tf.control_dependencies(part.get_train_step(loss)):
+                return tf.train.get_global_step().assign_add(1).op
+
+        return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+
+    return model_fn
+
+
+def test_a_linear_part_takes_a_step_of_its_own_variables(tmp_path):
+    numbers, targets = np.float32([[1], [2], [3]]), np.float32([[2], [4], [6]])
+    part = composable_models.LinearComposableModel(1, lambda: tf.train.GradientDescentOptimizer(0.1), scope="sums")
+    columns = [tf.contrib.layers.real_valued_column("x")]
+    model_fn = _of_part(part, columns, learn.regression_head())
+    learner = learn.Estimator(model_fn, str(tmp_path))
+    learner.fit(input_fn=lambda: ({"x": tf.constant(numbers)}, tf.constant(targets)), steps=1)
+    # The mean of (w x + b - y)^2 has the gradient -2 mean(x y) of w and -2 mean(y) of b where both are 0.
+    np.testing.assert_allclose(part.get_weights(str(tmp_path)), [[0.2 * 28 / 3]], 1e-5)
+    np.testing.assert_allclose(part.get_bias(str(tmp_path)), [0.2 * 4], 1e-5)
+    assert part.get_scope_name() == "sums" and learner.get_variable_names().count("sums/bias_weight") == 1
+
+
+def test_weights_of_linear_parts_are_those_without_slots(tmp_path):
+    ids = [tf.contrib.layers.sparse_column_with_hash_bucket(name, 4) for name in "ab"]
+    for joint, names in (False, {"linear/a/weights", "linear/b/weights"}), (True, None):
+        folder = tmp_path / str(joint)
+        part = composable_models.LinearComposableModel(1, _joint_weights=joint)  # Ftrl, which has two slots
+        with tf.Graph().as_default():
+            given = {name: tf.SparseTensor([[0, 0], [1, 0]], ["u", "v"], [2, 1]) for name in "ab"}
+            logits = part.build_model(given, ids, True)
+            step = part.get_train_step(tf.reduce_sum(logits))
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                session.run(step)
+                tf.train.Saver().save(session, str(folder / "model"))
+        weights = part.get_weights(str(folder))
+        if joint:
+            assert weights.shape == (8, 1) and (weights < 0).any()
+        else:
+            assert set(weights) == names and all(each.shape == (4, 1) for each in weights.values())
+
+
+def test_a_network_part_learns_and_gives_its_weights(tmp_path):
+    random = np.random.default_rng(0)
+    points = random.normal(size=(60, 2)).astype(np.float32)
+    classes = (points.sum(1) > 0).astype(np.int64)
+    part = composable_models.DNNComposableModel(1, [4, 3], "Adam", gradient_clip_norm=5.0)
+    columns = [tf.contrib.layers.real_valued_column("x", 2)]
+    model_fn = _of_part(part, columns, learn.multi_class_head(2))
+    learner = learn.Estimator(model_fn, str(tmp_path)).fit({"x": points}, classes, steps=150)
+    assert learner.evaluate({"x": points}, classes)["accuracy"] > 0.9
+    assert [each.shape for each in part.get_weights(str(tmp_path))] == [(2, 4), (4, 3), (3, 1)]
+    assert [each.shape for each in part.get_bias(str(tmp_path))] == [(4,), (3,), (1,)]
+    assert composable_models.DNNComposableModel(1, [4]).get_train_step(tf.constant(1.0)) == []
+    with pytest.raises(ValueError, match="Duplicate feature column"):
+        part.build_model({"x": tf.constant(points)}, columns * 2, False)

@@ -298,3 +298,85 @@ def test_irises_and_scores(tmp_path):
     assert scores.mean_squared_error([[1.0], [2.0]], [1.0, 4.0]) == 2
     train, test, _, of_test = scores.train_test_split(np.arange(10), np.arange(10), test_size=0.2, random_state=42)
     assert (len(train), test.tolist()) == (8, of_test.tolist())
+
+
+# -- what a model function returns -----------------------------------------------------------------------
+
+
+def test_what_a_model_function_returns_is_checked_and_made_regular():
+    step = tf.Variable(0)
+    made = learn.ModelFnOps("train", {"a": [1, 2]}, [3.0], step.assign_add(1))
+    assert (made.loss.shape.rank, made.eval_metric_ops, made.training_hooks) == (0, {}, [])
+    assert isinstance(made.train_op, tf.Operation)
+    assert isinstance(made.predictions["a"], tf.Tensor) and made.mode == made[-1] == "train"
+    assert learn.ModelFnOps("infer", [1, 2]).predictions.shape == [2]
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "error", "match"),
+    [
+        ("test", {"predictions": 1}, ValueError, "Invalid mode"),
+        ("train", {"predictions": 1, "loss": 1.0}, ValueError, "Missing train_op"),
+        ("eval", {"predictions": 1}, ValueError, "Missing loss"),
+        ("infer", {}, ValueError, "Missing predictions"),
+        ("eval", {"predictions": 1, "loss": [1.0, 2.0]}, ValueError, "Loss must be scalar"),
+        ("infer", {"predictions": 1, "eval_metric_ops": [1]}, ValueError, "must be a dict"),
+        ("infer", {"predictions": 1, "training_hooks": ["x"]}, TypeError, "SessionRunHook"),
+        ("infer", {"predictions": {"x": 1}, "loss": "foreign"}, ValueError, "same graph"),
+    ],
+)
+def test_what_a_model_function_returns_is_refused(mode, given, error, match):
+    if given.get("loss") == "foreign":
+        with tf.Graph().as_default():
+            given = given | {"loss": tf.constant(1.0)}
+    with pytest.raises(error, match=match):
+        learn.ModelFnOps(mode, **given)
+
+
+KINDS = learn.ProblemType
+
+
+@pytest.mark.parametrize(
+    ("kind", "left_out", "output", "offers"),
+    [
+        (KINDS.LINEAR_REGRESSION, (), tf.estimator.export.RegressionOutput, {"value": "scores"}),
+        (KINDS.LINEAR_REGRESSION, ("scores",), tf.estimator.export.RegressionOutput, {"value": "probabilities"}),
+        (
+            KINDS.CLASSIFICATION,
+            (),
+            tf.estimator.export.ClassificationOutput,
+            {"scores": "scores", "classes": "classes"},
+        ),
+        (KINDS.CLASSIFICATION, ("classes",), tf.estimator.export.ClassificationOutput, {"scores": "scores"}),
+        (
+            KINDS.LOGISTIC_REGRESSION,
+            ("scores", "probabilities"),
+            tf.estimator.export.ClassificationOutput,
+            {"classes": "classes"},
+        ),
+    ],
+)
+def test_a_specification_offers_outputs_by_the_kind_of_problem(kind, left_out, output, offers):
+    tensors = {"scores": tf.constant([0.5]), "probabilities": tf.constant([0.1]), "classes": tf.constant(["no"])}
+    given = {name: each for name, each in tensors.items() if name not in left_out}
+    spec = learn.ModelFnOps("infer", given, output_alternatives={"head": (kind, given)}).estimator_spec()
+    found = spec.export_outputs["head"]
+    assert isinstance(found, output)
+    names = ("scores", "classes") if output is tf.estimator.export.ClassificationOutput else ("value",)
+    assert {name: getattr(found, name) for name in names} == {name: given.get(offers.get(name)) for name in names}
+
+
+def test_a_specification_has_all_but_the_metric_of_the_loss():
+    hook, scaffold = tf.train.StepCounterHook(), tf.train.Scaffold()
+    metrics = {"loss": (tf.constant(1.0), tf.no_op()), "other": (tf.constant(2.0), tf.no_op())}
+    both = {"a": (KINDS.UNSPECIFIED, {"x": tf.constant(1)}), "b": (KINDS.UNSPECIFIED, {"y": tf.constant(2)})}
+    made = learn.ModelFnOps("eval", {"x": 1}, [1.0], None, metrics, both, [hook], None, scaffold)
+    spec = made.estimator_spec("b")
+    assert (spec.mode, spec.loss, spec.predictions, spec.scaffold) == ("eval", made.loss, made.predictions, scaffold)
+    assert spec.eval_metric_ops == {"other": metrics["other"]} and list(spec.training_chief_hooks) == [hook]
+    outputs = {name: set(each.outputs) for name, each in spec.export_outputs.items()}
+    assert outputs == {"a": {"x"}, "b": {"y"}, "serving_default": {"y"}}
+    with pytest.raises(ValueError, match="Unknown problem_type"):
+        learn.ModelFnOps("infer", 1, output_alternatives={"a": (9, {})}).estimator_spec()
+    with pytest.raises(ValueError, match="expected one of"):
+        made.estimator_spec()

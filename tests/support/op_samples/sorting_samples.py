@@ -147,7 +147,12 @@ SAMPLES = [
 ERRORS = [
     OpError("Sort", sorting_ops.sort, [np.float32(1)], "at least rank 1"),
     OpError("Sort", lambda x: sorting_ops.sort(x, direction="UP"), [np.zeros(3)], "ASCENDING or DESCENDING"),
-    OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(3)], "below the last dimension", at_run=True),
+    OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(3)], "must have last dimension > n = 3"),
+    OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(-1)], "must be non-negative but is -1"),
+    OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32([1])], "must be scalar but has rank 1"),
+    OpError("NthElement", sorting_ops.nth_element, [np.float64(3), np.int32(0)], "Input must be >= 1-D", at_run=True),
+    OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(-7)], "Need n >= 0, got -7", at_run=True),
+    OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(3)], r"at least n\+1 columns", at_run=True),
     OpError("SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "as many rows"),
     OpError(
         "SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "as many rows", at_run=True

@@ -12,7 +12,8 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.variables import Variable
-from tfray.ops.arrays.broadcast_ops import ones, zeros
+from tfray.ops.arrays.broadcast_ops import ones, where, zeros, zeros_like
+from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.join_ops import concat, stack
@@ -20,13 +21,14 @@ from tfray.ops.arrays.shape_ops import cast, expand_dims, reshape, shape
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.control.control_flow_ops import cond, while_loop
 from tfray.ops.math.arithmetic_ops import add_n, log, maximum, minimum
-from tfray.ops.math.comparison_ops import equal, less_equal
+from tfray.ops.math.comparison_ops import equal, less, less_equal, logical_and
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_min, reduce_sum
-from tfray.ops.math.search_ops import argmin
+from tfray.ops.math.search_ops import argmin, top_k
 from tfray.ops.math.segment_ops import unsorted_segment_sum
 from tfray.ops.nn.normalization_ops import l2_normalize
-from tfray.ops.random.random_ops import multinomial, random_uniform
+from tfray.ops.random.random_ops import random_uniform
+from tfray.ops.random.stateless_random_ops import stateless_multinomial, stateless_random_uniform
 from tfray.ops.state.state_ops import assign
 
 SQUARED_EUCLIDEAN_DISTANCE: Final = "squared_euclidean"
@@ -165,41 +167,12 @@ class KMeans:
         enough = Assert(less_equal(missing, count), ["k-means++ needs a first batch of", missing, "points, not", count])
         with get_default_graph().control_dependencies([enough]):
             first = l2_normalize(self._inputs[0], 1) if self._is_cosine else self._inputs[0] + 0
-        return self._spread_out(first, missing)
+        return _spread_out(first, missing, self._retries, self._seed_value())
 
-    def _spread_out(self, points: Tensor, wanted: Tensor) -> Tensor:
-        """Centres by k-means++: each is drawn by its squared distance to those before it."""
-        count = shape(points)[0]
-        start = gather(points, random_uniform([1], 0, count, dtypes.int32, seed=self._seed))
-
-        def squared(candidates: Tensor) -> Tensor:
-            products = matmul(candidates, points, transpose_b=True)
-            norms = expand_dims(reduce_sum(candidates * candidates, 1), 1) + reduce_sum(points * points, 1)
-            return maximum(norms - 2 * products, 0)
-
-        tries = 1 + self._retries
-        if self._retries < 0:
-            logarithm = log(cast(maximum(wanted, 1), dtypes.float32))
-            tries = 3 + cast(logarithm, dtypes.int32)  # type: ignore[assignment]
-
-        def draw(index: Tensor, chosen: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            # Where all points are centres already, all distances are 0: then any point will do.
-            odds = log(nearest + np.float32(1e-30))
-            places = multinomial(expand_dims(odds, 0), tries, seed=self._seed)[0]
-            candidates = gather(points, places)
-            following = minimum(squared(candidates), nearest)
-            best = argmin(reduce_sum(following, 1), 0)
-            return index + 1, concat([chosen, expand_dims(gather(candidates, best), 0)], 0), gather(following, best)
-
-        width = points.shape.with_rank(2)[1]
-        _, chosen, _ = while_loop(
-            lambda index, *_: index < wanted,
-            draw,
-            (1, start, squared(start)[0]),
-            shape_invariants=(start.shape[:0], [None, width], [None]),
-            back_prop=False,
-        )
-        return chosen
+    def _seed_value(self) -> Tensor:
+        if self._seed is not None:
+            return convert_to_tensor(self._seed, dtypes.int64)
+        return random_uniform([], 0, dtypes.int64.max, dtypes.int64)
 
     # -- moving them -------------------------------------------------------------------------------------
 
@@ -246,6 +219,144 @@ class KMeans:
                 return convert_to_tensor(left.assign(self._every - 1))
 
         return group(cond(less_equal(left.value(), 0), copy, lambda: convert_to_tensor(left.assign_sub(1))))
+
+
+def _spread_out(points: Tensor, wanted: Tensor, retries: TensorLike, seed: Tensor) -> Tensor:
+    """Centres by k-means++: each is drawn by its squared distance to those before it."""
+    first = stateless_random_uniform([1], stack([seed, 0]), 0, shape(points)[0], dtypes.int32)
+    start = gather(points, first)
+    logarithm = cast(log(cast(maximum(wanted, 1), dtypes.float32)), dtypes.int32)
+    retries = cast(convert_to_tensor(retries), dtypes.int32)
+    tries = 1 + where(less(retries, 0), 2 + logarithm, retries)
+
+    def draw(index: Tensor, chosen: Tensor, nearest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # Where all points are centres already, all distances are 0: then any point will do.
+        odds = expand_dims(log(nearest + np.float32(1e-30)), 0)
+        places = stateless_multinomial(odds, tries, stack([seed, cast(index, dtypes.int64)]))[0]
+        candidates = gather(points, places)
+        following = minimum(_squares(candidates, points), nearest)
+        best = argmin(reduce_sum(following, 1), 0)
+        return index + 1, concat([chosen, expand_dims(gather(candidates, best), 0)], 0), gather(following, best)
+
+    width = points.shape.with_rank(2)[1]
+    _, chosen, _ = while_loop(
+        lambda index, *_: index < wanted,
+        draw,
+        (1, start, _squares(start, points)[0]),
+        shape_invariants=(start.shape[:0], [None, width], [None]),
+        back_prop=False,
+    )
+    return chosen
+
+
+def _squares(points: Tensor, others: Tensor) -> Tensor:
+    """Squared distances, shape ``[points, others]``."""
+    products = matmul(points, others, transpose_b=True)
+    norms = expand_dims(reduce_sum(points * points, 1), 1) + reduce_sum(others * others, 1)
+    return maximum(norms - 2 * products, 0)
+
+
+def kmeans_plus_plus_initialization(
+    points: TensorLike,
+    num_to_sample: TensorLike,
+    seed: TensorLike,
+    num_retries_per_sample: TensorLike,
+    name: str | None = None,
+) -> Tensor:
+    """Choose rows by k-means++: each is drawn by its squared distance to those before it.
+
+    Args:
+        points: The rows, float32 of shape ``[points, dimensions]``.
+        num_to_sample: How many rows, from 1 to all.
+        seed: Seed of the choice, an integer scalar: the same one always chooses the same.
+        num_retries_per_sample: How many further rows are drawn for each, of which the best is taken; below 0, a number
+            that grows with the logarithm of `num_to_sample`.
+        name: Name scope.
+
+    Returns:
+        The rows, float32 of shape ``[num_to_sample, dimensions]``.
+
+    Raises:
+        InvalidArgumentError: From the step, if there are fewer rows or `num_to_sample` is below 1.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "KmeansPlusPlusInitialization"):
+        rows = convert_to_tensor(points, dtypes.float32)
+        wanted, count = cast(convert_to_tensor(num_to_sample), dtypes.int32), shape(rows)[0]
+        some = Assert(less(0, wanted), ["Expected num_to_sample > 0."])
+        enough = Assert(less_equal(wanted, count), ["Expected num_to_sample <= points.rows().", wanted, "vs", count])
+        with graph.control_dependencies([some, enough]):
+            wanted = wanted + 0
+        return _spread_out(rows, wanted, num_retries_per_sample, cast(convert_to_tensor(seed), dtypes.int64))
+
+
+def kmc2_chain_initialization(distances: TensorLike, seed: TensorLike, name: str | None = None) -> Tensor:
+    """Choose a point by the Markov chain of k-MC2, which walks over all points from the first one on.
+
+    Args:
+        distances: Squared distance of each point to the nearest centre so far, float32 of shape ``[points]``. The chain
+            moves to a point with the probability of the quotient of its distance and that of the point it is at.
+        seed: Seed of the chain, an integer scalar: the same one always chooses the same.
+        name: Name scope.
+
+    Returns:
+        The index of the point, an int64 scalar.
+
+    Raises:
+        ValueError: `distances` is no vector.
+        InvalidArgumentError: From the step, if there are no points.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "KMC2ChainInitialization"):
+        values = convert_to_tensor(distances, dtypes.float32)
+        values.shape.assert_has_rank(1)
+        count = shape(values)[0]
+        with graph.control_dependencies([Assert(less(0, count), ["Expected distances_tensor.size() > 0."])]):
+            places = range_(count)
+        chances = stateless_random_uniform(shape(values), stack([cast(convert_to_tensor(seed), dtypes.int64), 0]))
+
+        def following(place: Tensor) -> Tensor:
+            """The next point that the chain moves to; `count` if it stays."""
+            moves = logical_and(places > place, values > chances * gather(values, place))
+            return reduce_min(where(moves, places, count + zeros_like(places)), 0)
+
+        _, last = while_loop(
+            lambda ahead, _: ahead < count, lambda ahead, _: (following(ahead), ahead), (0, 0), back_prop=False
+        )
+        return cast(last, dtypes.int64)
+
+
+class NearestNeighbors(NamedTuple):
+    """What `nearest_neighbors` returns: indices and squared distances."""
+
+    nearest_center_indices: Tensor
+    nearest_center_distances: Tensor
+
+
+def nearest_neighbors(
+    points: TensorLike, centers: TensorLike, k: TensorLike, name: str | None = None
+) -> NearestNeighbors:
+    """Find the nearest centres of each point.
+
+    Args:
+        points: Float32 of shape ``[points, dimensions]``.
+        centers: Float32 of shape ``[centres, dimensions]``.
+        k: How many centres; all if there are no more.
+        name: Name scope.
+
+    Returns:
+        Indices, int64, and squared distances, float32, both of shape ``[points, k]``, the nearest first.
+
+    Raises:
+        ValueError: Something is no matrix, or the dimensions differ.
+    """
+    with get_default_graph().name_scope(name or "NearestNeighbors"):
+        rows, others = convert_to_tensor(points, dtypes.float32), convert_to_tensor(centers, dtypes.float32)
+        for each in (rows, others):
+            each.shape.assert_has_rank(2)
+        count = minimum(cast(convert_to_tensor(k), dtypes.int32), shape(others)[0])
+        found = top_k(-_squares(rows, others), count)
+        return NearestNeighbors(cast(found.indices, dtypes.int64), -found.values)
 
 
 def check_choices(initial_clusters: Any, distance_metric: str) -> None:

@@ -25,7 +25,7 @@ from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.checks import check_ops
 from tfray.ops.checks.check_ops import assert_positive
 from tfray.ops.math import math_ops
-from tfray.ops.math.math_ops import digamma, exp, lgamma, log, multiply_no_nan, reduce_sum
+from tfray.ops.math.math_ops import digamma, lgamma, log, multiply_no_nan, reduce_sum
 from tfray.ops.nn.activation_ops import softplus
 from tfray.ops.nn.cross_entropy_ops import log_softmax, softmax, sparse_softmax_cross_entropy_with_logits
 from tfray.ops.random import random_ops
@@ -317,44 +317,6 @@ class ExpRelaxedOneHotCategorical(VectorDistribution):
         likely = reduce_sum(log_softmax(self._vectors - value * self.temperature[..., None]), -1)
         size = array_ops.cast(self._vector_size(), self.dtype)
         return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
-
-
-class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
-    """Distributions over vectors of shares, the nearer to those of `OneHotCategorical` the lower the temperature.
-
-    Gradients flow from samples to the parameters.
-
-    Args:
-        temperature: Positive; broadcast against the shape of the batch.
-        logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
-        probs: Shape ``[..., n]``: probabilities; or None.
-        dtype: That of the parameters, which samples have too; None to take it from them.
-        validate_args: See `Bernoulli`.
-        allow_nan_stats: See `Bernoulli`.
-        name: See `Bernoulli`.
-
-    Raises:
-        ValueError: `dtype` is not that of the parameters.
-    """
-
-    def __init__(
-        self,
-        temperature: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        dtype: DTypeLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RelaxedOneHotCategorical",
-    ) -> None:
-        super().__init__(temperature, logits, probs, dtype, validate_args, allow_nan_stats, name)
-
-    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
-        return exp(super()._sample_n(n, seed))
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        shares = log(value)
-        return super()._log_prob(shares) - reduce_sum(shares, -1)
 
 
 # -- counts --------------------------------------------------------------------------------------------

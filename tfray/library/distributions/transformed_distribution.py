@@ -11,13 +11,14 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import DTypeLike, TensorLike
 from tfray.library.distributions import checks
 from tfray.library.distributions.bijector import Bijector, Identity, known_length, last_axes, length_of
 from tfray.library.distributions.continuous_distributions import Uniform
+from tfray.library.distributions.discrete_distributions import ExpRelaxedOneHotCategorical
 from tfray.library.distributions.distribution import Distribution
+from tfray.library.distributions.elementwise_bijectors import Exp, Sigmoid
 from tfray.library.distributions.elementwise_bijectors import Kumaraswamy as KumaraswamyBijector
-from tfray.library.distributions.elementwise_bijectors import Sigmoid
 from tfray.library.distributions.located_distributions import Logistic
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks.check_ops import assert_less_equal, assert_positive
@@ -74,6 +75,14 @@ class TransformedDistribution(Distribution):
             [shape for shape in (self._batch, self._event) if shape is not None],
             name,
         )
+
+    @property
+    def _distribution(self) -> Distribution:
+        return self.distribution
+
+    @property
+    def _bijector(self) -> Bijector:
+        return self.bijector
 
     # -- shapes ----------------------------------------------------------------------------------
 
@@ -282,6 +291,48 @@ class RelaxedBernoulli(TransformedDistribution):
             )
         super().__init__(numbers, Sigmoid(validate_args), validate_args=validate_args, name=name)
         self._parameters = parameters
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Distributions over vectors of shares, the nearer to those of `OneHotCategorical` the lower the temperature.
+
+    Gradients flow from samples to the parameters.
+
+    Args:
+        temperature: Positive; broadcast against the shape of the batch.
+        logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
+        probs: Shape ``[..., n]``: probabilities; or None.
+        dtype: That of the parameters, which samples have too; None to take it from them.
+        validate_args: See `RelaxedBernoulli`.
+        allow_nan_stats: See `RelaxedBernoulli`.
+        name: See `RelaxedBernoulli`.
+
+    Raises:
+        ValueError: `dtype` is not that of the parameters.
+    """
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedOneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            given = (temperature, logits, probs, dtype, validate_args, allow_nan_stats)
+            logarithms = ExpRelaxedOneHotCategorical(*given, f"{name}dist")
+        self.temperature, self.logits, self.probs = logarithms.temperature, logarithms.logits, logarithms.probs
+        super().__init__(logarithms, Exp(validate_args), validate_args=validate_args, name=name)
+        self._parameters = parameters
+
+    @property
+    def event_size(self) -> Tensor:
+        """The size of the vectors."""
+        return self.distribution.event_size  # type: ignore[attr-defined]
 
 
 class Kumaraswamy(TransformedDistribution):

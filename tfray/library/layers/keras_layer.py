@@ -460,7 +460,8 @@ class Layer(Tracker, Described):
 
     def __gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
         inner = [each for layer in self._layers_within() for each in getattr(layer, attribute)]
-        return list(dict.fromkeys([*inner, *own] if self._has_own_weights_last else [*own, *inner]))
+        found = [*inner, *own] if self._has_own_weights_last else [*own, *inner]
+        return found if attribute == "losses" else list(dict.fromkeys(found))
 
     @property
     def trainable_variables(self) -> list[Any]:

@@ -67,5 +67,5 @@ def sequence_loss(
             return math_ops.div_no_nan(math_ops.reduce_sum(losses, axis), math_ops.reduce_sum(weights, axis))
         if sum_over_timesteps or sum_over_batch:
             axis = 0 if sum_over_batch else 1
-            return math_ops.div_no_nan(math_ops.reduce_sum(losses, axis), math_ops.reduce_sum(counted))
+            return math_ops.div_no_nan(math_ops.reduce_sum(losses, axis), math_ops.reduce_sum(counted, axis))
         return losses

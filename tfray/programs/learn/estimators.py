@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from tfray.ops.nn.activation_ops import relu
 from tfray.programs.learn.interfaces import Evaluable, Trainable
 from tfray.programs.learn.learn_keys import MetricKey
 from tfray.programs.learn.metrics import metric_ops
+from tfray.programs.learn.model_fn_ops import ModelFnOps
 from tfray.programs.learn.served_inputs import received, served_outputs
 from tfray.training.optimizers.optimizer import Optimizer
 from tfray.training.sessions.session_run_hook import SessionRunContext, SessionRunHook, SessionRunValues
@@ -39,32 +40,6 @@ Features = TensorLike | Mapping[str, TensorLike]
 
 _WHOLE = ""
 """The name of features that are one tensor."""
-
-
-class ModelFnOps(NamedTuple):
-    """What a model function returns.
-
-    Attributes:
-        mode: One of `ModeKeys`.
-        predictions: Tensors, by names or alone.
-        loss: A scalar.
-        train_op: The training step.
-        eval_metric_ops: Metrics by name.
-        output_alternatives: What a saved model offers: kind of problem and outputs, by names of heads.
-        training_chief_hooks: Hooks of the chief.
-        training_hooks: Hooks of training.
-        scaffold: A `tf.train.Scaffold`.
-    """
-
-    mode: Any
-    predictions: Any = None
-    loss: Any = None
-    train_op: Any = None
-    eval_metric_ops: Any = None
-    output_alternatives: Any = None
-    training_chief_hooks: Any = None
-    training_hooks: Any = None
-    scaffold: Any = None
 
 
 class Learner(Evaluable, Trainable):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tfray.estimator import canned
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import Activation
 from tfray.gradients import gradients
-from tfray.library.layers import feature_column, older_inputs, slim_functions, slim_layers
-from tfray.library.layers.dense_columns import EmbeddingColumn
-from tfray.library.layers.older_columns import is_older
 from tfray.library.metrics import binary_metrics, mean_metrics
 from tfray.library.variables.clip import clip_by_global_norm
 from tfray.library.variables.partitioned_variables import Partitioner
@@ -23,16 +19,21 @@ from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.math import math_ops
 from tfray.ops.nn.activation_ops import relu
 from tfray.ops.state.state_ops import assign_add
-from tfray.programs.learn.estimators import Estimator, ModelFnOps
+from tfray.programs.learn.composable_models import (
+    LINEAR_RATE,
+    NETWORK_RATE,
+    Network,
+    linear_logits,
+    linear_rate,
+)
+from tfray.programs.learn.estimators import Estimator
 from tfray.programs.learn.learn_heads import Head
 from tfray.programs.learn.learn_keys import MetricKey, ProblemType
+from tfray.programs.learn.model_fn_ops import ModelFnOps
 from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.sessions.optimize_loss import optimize_loss
 from tfray.training.sessions.sync_replicas import SyncReplicasOptimizer
 from tfray.training.threads.global_step import get_global_step, get_or_create_global_step
-
-_NETWORK_RATE: Final = 0.05
-_LINEAR_RATE: Final = 0.2
 
 Engineering = Callable[[Any, Any], tuple[Any, Any]] | None
 """Function of features and labels that comes first."""
@@ -44,90 +45,6 @@ def _named(features: Any) -> dict[Any, Any]:
 
 def _made(optimizer: Any) -> Any:
     return optimizer() if callable(optimizer) else optimizer
-
-
-class _Network:
-    """The part of a model in the scope ``dnn``: layers over columns.
-
-    Args:
-        columns: The columns.
-        hidden_units: Sizes of the layers.
-        activation_fn: Their activation.
-        dropout: The share of outputs that training drops.
-        partitioner: Partitioner of the input layer.
-        lr_multipliers: Factors of the gradients of embeddings, by column.
-    """
-
-    def __init__(
-        self,
-        columns: Sequence[Any],
-        hidden_units: Sequence[int],
-        activation_fn: Activation,
-        dropout: float | None,
-        partitioner: Partitioner | None,
-        lr_multipliers: Mapping[Any, float] | None,
-    ) -> None:
-        self._columns, self._hidden_units, self._dropout = columns, hidden_units, dropout
-        self._activation_fn, self._partitioner = activation_fn, partitioner
-        self._lr_multipliers = lr_multipliers or {}
-        self._input_scope = ""
-
-    def logits(self, features: Mapping[Any, Any], dimension: int, mode: str, config: Any) -> Tensor:
-        """Logits ``[batch, dimension]``, in the scope that is open."""
-        partitioner = self._partitioner or canned.partitioner_for(config)
-        with variable_scope("input_from_feature_columns", partitioner=partitioner) as scope:
-            self._input_scope = scope.name
-            if all(map(is_older, self._columns)):
-                net = older_inputs.input_from_feature_columns(features, self._columns, ["dnn"], scope=scope)
-            else:
-                net = feature_column.input_layer(features, self._columns, ["dnn"])
-        for number, units in enumerate(self._hidden_units):
-            with variable_scope(f"hiddenlayer_{number}") as scope:
-                net = _layer(net, units, self._activation_fn, scope)
-                if self._dropout is not None and mode == "train":
-                    net = slim_functions.dropout(net, keep_prob=1.0 - self._dropout)
-            canned.summarize_layer(net, scope.name)
-        with variable_scope("logits") as scope:
-            logits = _layer(net, dimension, None, scope)
-        canned.summarize_layer(logits, scope.name)
-        return logits
-
-    def multipliers(self) -> dict[Any, float] | None:
-        """Factors of gradients by variable. Raises `ValueError` for a column that is no embedding, or has none."""
-        found: dict[Any, float] = {}
-        for column, factor in self._lr_multipliers.items():
-            if not isinstance(column, EmbeddingColumn):
-                raise ValueError(
-                    f"learning rate multipler can only be defined for embedding columns. It is defined for {column}"
-                )
-            variables = get_default_graph().get_collection("dnn", f"{self._input_scope}/{column.name}")
-            if not variables:
-                raise ValueError(f"Couldn't find a variable for column {column}")
-            found |= dict.fromkeys(variables, factor)
-        return found or None
-
-
-def _layer(inputs: Tensor, units: int, activation_fn: Activation | None, scope: Any) -> Tensor:
-    return slim_layers.fully_connected(
-        inputs, units, activation_fn=activation_fn, variables_collections=["dnn"], scope=scope
-    )
-
-
-def _linear_logits(
-    features: Mapping[Any, Any], columns: Sequence[Any], dimension: int, joint: bool, scope: Any
-) -> Tensor:
-    if not all(map(is_older, columns)):
-        return feature_column.linear_model(features, columns, dimension, weight_collections=["linear"])
-    sums = (
-        older_inputs.joint_weighted_sum_from_feature_columns
-        if joint
-        else older_inputs.weighted_sum_from_feature_columns
-    )
-    return sums(features, columns, dimension, ["linear"], scope=scope)[0]
-
-
-def _linear_rate(columns: Sequence[Any]) -> float:
-    return min(_LINEAR_RATE, 1.0 / math.sqrt(len(columns)))
 
 
 class DNNEstimator(Estimator):
@@ -169,7 +86,7 @@ class DNNEstimator(Estimator):
             cut = None
             if input_layer_min_slice_size is not None:
                 cut = canned.partitioner_for(config, input_layer_min_slice_size)
-            network = _Network(feature_columns, hidden_units, activation_fn, dropout, cut, embedding_lr_multipliers)
+            network = Network(feature_columns, hidden_units, activation_fn, dropout, cut, embedding_lr_multipliers)
             with variable_scope("dnn", partitioner=canned.partitioner_for(config)):
                 logits = network.logits(named, head.logits_dimension, mode, config)
 
@@ -177,7 +94,7 @@ class DNNEstimator(Estimator):
                     return optimize_loss(
                         loss,
                         get_global_step(),
-                        _NETWORK_RATE,
+                        NETWORK_RATE,
                         _made(optimizer or "Adagrad"),
                         gradient_multipliers=network.multipliers(),
                         clip_gradients=gradient_clip_norm,
@@ -224,7 +141,7 @@ class LinearEstimator(Estimator):
             raise ValueError("LinearEstimator needs feature_columns")
 
         def train_op_fn(loss: Tensor) -> Any:
-            made = canned.optimizer_of(optimizer or FtrlOptimizer(_linear_rate(feature_columns)), _LINEAR_RATE)
+            made = canned.optimizer_of(optimizer or FtrlOptimizer(linear_rate(feature_columns)), LINEAR_RATE)
             variables = get_default_graph().get_collection("linear")
             grads = gradients(loss, variables)
             if gradient_clip_norm:
@@ -234,7 +151,7 @@ class LinearEstimator(Estimator):
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> ModelFnOps:
             named = _named(features)
             with variable_scope("linear", partitioner=canned.partitioner_for(config)) as scope:
-                logits = _linear_logits(named, feature_columns, head.logits_dimension, _joint_weights, scope)
+                logits = linear_logits(named, feature_columns, head.logits_dimension, _joint_weights, scope)
                 return head.create_model_fn_ops(named, mode, labels, train_op_fn, logits)
 
         super().__init__(model_fn, model_dir, config, feature_engineering_fn=feature_engineering_fn)
@@ -307,7 +224,7 @@ class DNNLinearCombinedEstimator(Estimator):
 
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> ModelFnOps:
             named, parts = _named(features), []
-            network = _Network(
+            network = Network(
                 dnn_columns,
                 dnn_hidden_units or (),
                 dnn_activation_fn or relu,
@@ -320,7 +237,7 @@ class DNNLinearCombinedEstimator(Estimator):
                     parts.append(network.logits(named, head.logits_dimension, mode, config))
             if linear_columns:
                 with variable_scope("linear", partitioner=canned.partitioner_for(config)) as scope:
-                    sums = _linear_logits(named, linear_columns, head.logits_dimension, _joint_linear_weights, scope)
+                    sums = linear_logits(named, linear_columns, head.logits_dimension, _joint_linear_weights, scope)
                     canned.summarize_layer(sums, scope.name)
                     parts.append(sums)
 
@@ -328,9 +245,9 @@ class DNNLinearCombinedEstimator(Estimator):
                 steps = []
                 if dnn_columns:
                     optimizer = dnn_optimizer or "Adagrad"
-                    steps.append(step_of(loss, "dnn", _NETWORK_RATE, optimizer, network.multipliers()))
+                    steps.append(step_of(loss, "dnn", NETWORK_RATE, optimizer, network.multipliers()))
                 if linear_columns:
-                    steps.append(step_of(loss, "linear", _linear_rate(linear_columns), linear_optimizer or "Ftrl"))
+                    steps.append(step_of(loss, "linear", linear_rate(linear_columns), linear_optimizer or "Ftrl"))
                 trained = group(*steps)
                 if counts:
                     return trained

@@ -26,8 +26,8 @@ from tfray.ops.math.search_ops import argmax
 from tfray.ops.nn import cross_entropy_ops, nn_ops
 from tfray.ops.sparse.sparse_layout_ops import sparse_reshape, sparse_to_indicator
 from tfray.ops.strings.string_number_ops import as_string
-from tfray.programs.learn.estimators import ModelFnOps
 from tfray.programs.learn.learn_keys import MetricKey, PredictionKey, ProblemType
+from tfray.programs.learn.model_fn_ops import ModelFnOps
 from tfray.programs.metric_internals import broadcast_weights
 from tfray.training.optimizers.adagrad import AdagradOptimizer
 
@@ -178,21 +178,21 @@ class _SingleHead(Head):
                 logits = nn_ops.bias_add(logits, bias)
             with get_default_graph().name_scope("predictions"):
                 predictions = self._predictions(logits)
-            found = ModelFnOps(mode, predictions, output_alternatives=self._alternatives(predictions))
-            if wanted is None:
-                return found
-            weights = _weights(features, self.weight_column_name)
-            loss, reported = self._loss(wanted, logits, weights)
-            _summarize_loss(self._key(MetricKey.LOSS), reported)
-            train_op = None
-            if mode == "train":
-                train_op = _trained(train_op_fn, loss)
-                if bias is not None:
-                    train_op = group(train_op, self._centered_bias_step(bias, logits, wanted, weights))
-            with get_default_graph().name_scope("metrics"):
-                metrics = {MetricKey.LOSS: mean_metrics.mean(reported)} | self._metrics(predictions, wanted, weights)
-            metrics = {self._key(name): metric for name, metric in metrics.items()}
-            return found._replace(loss=loss, train_op=train_op, eval_metric_ops=metrics)
+            alternatives = self._alternatives(predictions)
+            loss = train_op = metrics = None
+            if wanted is not None:
+                weights = _weights(features, self.weight_column_name)
+                loss, reported = self._loss(wanted, logits, weights)
+                _summarize_loss(self._key(MetricKey.LOSS), reported)
+                if mode == "train":
+                    train_op = _trained(train_op_fn, loss)
+                    if bias is not None:
+                        train_op = group(train_op, self._centered_bias_step(bias, logits, wanted, weights))
+                with get_default_graph().name_scope("metrics"):
+                    means = {MetricKey.LOSS: mean_metrics.mean(reported)}
+                    made = means | self._metrics(predictions, wanted, weights)
+                metrics = {self._key(name): metric for name, metric in made.items()}
+            return ModelFnOps(mode, predictions, loss, train_op, metrics, alternatives)
 
     def _centered_bias(self) -> Variable:
         bias = Variable(array_ops.zeros([self._logits_dimension]), name="centered_bias_weight")
@@ -526,16 +526,13 @@ class _LossOnlyHead(Head):
         scope: ScopeLike | None = None,
     ) -> ModelFnOps:
         _check_mode(mode)
-        found = ModelFnOps(mode, {}, eval_metric_ops={})
         if mode == "infer":
-            return found
+            return ModelFnOps(mode, {})
         with variable_scope(scope, self.head_name):
             loss = self._loss_fn()
             loss = math_ops.add_n(loss) if isinstance(loss, list) else loss
             _summarize_loss(f"{MetricKey.LOSS}/{self.head_name}", loss)
-            if mode != "train":
-                return found._replace(loss=loss)
-            return found._replace(loss=loss, train_op=_trained(train_op_fn, loss))
+            return ModelFnOps(mode, {}, loss, _trained(train_op_fn, loss) if mode == "train" else None)
 
 
 class _MultiHead(Head):

@@ -14,6 +14,12 @@ class ModeKeys:
     EVAL: Final = "eval"
     INFER: Final = "infer"
 
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raise `ValueError` if `key` is none of the modes."""
+        if key not in (cls.TRAIN, cls.EVAL, cls.INFER):
+            raise ValueError(f"Invalid mode {key}.")
+
 
 class PredictionKey:
     """What predictions are called."""

@@ -23,8 +23,9 @@ from tfray.library.rnn.rnn_cells import BasicRNNCell, GRUCell, LSTMCell
 from tfray.ops.arrays import array_ops
 from tfray.ops.math.search_ops import argmax
 from tfray.ops.nn.cross_entropy_ops import softmax
-from tfray.programs.learn.estimators import Estimator, Learner, ModelFnOps
+from tfray.programs.learn.estimators import Estimator, Learner
 from tfray.programs.learn.learn_keys import ProblemType
+from tfray.programs.learn.model_fn_ops import ModelFnOps
 from tfray.training.optimizers.momentum import MomentumOptimizer
 from tfray.training.sessions.optimize_loss import OPTIMIZER_SUMMARIES, optimize_loss
 
