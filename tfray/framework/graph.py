@@ -105,7 +105,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
-            raise OperatorNotAllowedInGraphError(f"iterating over `tf.Tensor` is not allowed: tf.unstack {self!r}")
+            raise OperatorNotAllowedInGraphError(f"iterating over `tf.Tensor` is not allowed; use tf.unstack: {self!r}")
         return iter([self[i] for i in range(self._shape.sizes[0])])
 
     def __len__(self) -> int:
