@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.processes import PATIENCE_S, descendants, free_port, is_alive, wait_for
 from tfray.actors.clusters.gcs_probe import Answer, probe
 from tfray.actors.clusters.ray_runtime import end_half_started
@@ -63,10 +64,18 @@ def is_locked(file):
 
 
 def start_local_ray(ray):
-    """Start Ray on this machine unless this process is connected already."""
+    """Start Ray on this machine unless this process is connected already.
+
+    Its processes begin in the folder of the project: they could not begin in one that ends with a test.
+    """
     options = {"num_cpus": RAY_CPUS, "include_dashboard": False, "object_store_memory": 512 << 20}
     if not ray.is_initialized():
-        patiently(lambda: ray.init(address="local", logging_level="warning", **options), ray.shutdown)
+        here = os.getcwd()
+        os.chdir(ROOT)
+        try:
+            patiently(lambda: ray.init(address="local", logging_level="warning", **options), ray.shutdown)
+        finally:
+            os.chdir(here)
 
 
 @contextlib.contextmanager
