@@ -423,6 +423,8 @@ class _Line:
         self._is_there = threading.Condition(lock)
         self._is_making = False
         self._is_over = False
+        self._waiting = 0
+        """Readers that leave the next element to the thread."""
         self._pace = _Pace()
 
     # -- the thread --
@@ -460,7 +462,9 @@ class _Line:
     def _wants_more(self) -> bool:
         if self._is_making or not self._has_room():
             return False
-        return not self._pace.is_alone or time.monotonic() - self._pace.read_at >= _AWAY_S
+        if self._waiting or not self._pace.is_alone:
+            return True
+        return time.monotonic() - self._pace.read_at >= _AWAY_S
 
     # -- readers --
 
@@ -493,8 +497,12 @@ class _Line:
             if remaining is None and not self._is_making and self._pace.is_alone:
                 self._is_making = True
                 return False
+            self._waiting += 1
             self._is_wanted.notify()
-            self._is_there.wait(remaining)
+            try:
+                self._is_there.wait(remaining)
+            finally:
+                self._waiting -= 1
         return True
 
     def _make_here(self) -> Element:
