@@ -1,7 +1,8 @@
 """Forms of operations that compute less: with the one before, or with what another has noted.
 
 A bias, and relu, are computed with the convolution that they follow; relu also with batch normalization, and the
-gradient of both in one. Max pooling notes where each maximum was if the step needs its gradient too.
+gradient of both in one. Max pooling notes where each maximum was if the step needs its gradient too. Of a product that
+is split into columns, only those that are used are computed.
 """
 
 from __future__ import annotations
@@ -45,6 +46,27 @@ def fused_form(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None:
         attrs = {**former.attrs, "fused_ops": ["BiasAdd", "Relu"]}
         return FusedForm("_FusedConv2D", list(former.inputs), attrs) if former.device == op.device else None
     return _gradient_through_activation(op, inputs) if op.type == "FusedBatchNormGrad" else None
+
+
+def product_of_part(op: Operation, used: Sequence[int], inputs: Sequence[Tensor]) -> FusedForm | None:
+    """What computes of a product only the columns that are used, where `op` splits it; None if that is not so.
+
+    The gradient of a concatenation is a split: of inputs joined with a state, a recurrent cell needs only the state's
+    where nothing is trained before the cell.
+
+    Args:
+        op: The operation. Nothing else uses its first input.
+        used: Which of its results something uses.
+        inputs: Its inputs, in the graph to which the result is to be added.
+    """
+    if op.type not in ("Split", "SplitV") or len(used) != 1 or op.attrs["axis"] not in (1, -1):
+        return None
+    product = inputs[0].op
+    widths = [tensor.shape.whole() for tensor in op.outputs[: used[0] + 1]]
+    if product.type != "MatMul" or product.device != op.device or None in widths:
+        return None
+    *before, size = [width[1] for width in widths if width is not None]
+    return FusedForm("_MatMulPart", list(product.inputs), {**product.attrs, "begin": sum(before), "size": size})
 
 
 def activated_by(op: Operation) -> Operation | None:

@@ -24,6 +24,7 @@ from tfray.placement.fuse import (
     fused_form,
     noted_by,
     noting_form,
+    product_of_part,
 )
 from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
@@ -201,10 +202,13 @@ class _Simplifier:
 
     def _reuse(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]
-    ) -> tuple[Operation, Sequence[Tensor]] | None:
+    ) -> tuple[Operation, Sequence[Tensor | None]] | None:
         """A simpler or earlier operation of the copy that gives the same outputs, with these outputs; or None."""
         if op.op_def.stateful or op.op_def.regions:
             return None
+        part = self._part(op, inputs, controls)
+        if part is not None:
+            return part
         if _forwards(op, inputs) and not controls and op not in self._kept and op.device in ("", inputs[0].device):
             return inputs[0].op, [inputs[0]]
         if inputs and self._activations.get(op.inputs[0].op) is op and inputs[0].op.type == "_FusedBatchNormEx":
@@ -224,19 +228,30 @@ class _Simplifier:
             self._constants[made.outputs[0]] = constant_array(op)
         return made, made.outputs[: len(op.outputs)]
 
+    def _part(
+        self, op: Operation, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[Operation, list[Tensor | None]] | None:
+        """What computes of a split product only the part that is used, with that as the only output; or None."""
+        used = [index for index, tensor in enumerate(op.outputs) if tensor in self._used]
+        form = product_of_part(op, used, inputs) if inputs and self._is_alone(op, inputs, controls) else None
+        if form is None:
+            return None
+        made = self._formed(op, form, controls)
+        return made, [made.outputs[0] if index in used else None for index in range(len(op.outputs))]
+
     def _in_other_form(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation | None:
         """An operation that computes `op` with less work, or spares others work; None if there is none."""
-        graph = self._result.graph
-        if not inputs or isinstance(graph, Region):
+        if not inputs or isinstance(self._result.graph, Region):
             return None
         if op in self._activations:
             form: FusedForm | None = activated_form(op, self._activations[op], inputs)
         else:
             form = noting_form(op, inputs) if op in self._noting else form_with_notes(op, inputs)
             form = form or self._fused(op, inputs, controls)
-        if form is None:
-            return None
-        return graph.add_operation(
+        return None if form is None else self._formed(op, form, controls)
+
+    def _formed(self, op: Operation, form: FusedForm, controls: list[Operation]) -> Operation:
+        return self._result.graph.add_operation(
             form.type,
             form.inputs,
             form.attrs,
@@ -253,11 +268,12 @@ class _Simplifier:
 
     def _fused(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> FusedForm | None:
         """A form that computes `op` and the one before it, if no other needs what lies between."""
-        if controls or inputs[0].op.control_inputs:
-            return None
-        if self._uses[op.inputs[0]] > 1 or op.inputs[0].op in self._kept:
-            return None
-        return fused_form(op, inputs)
+        return fused_form(op, inputs) if self._is_alone(op, inputs, controls) else None
+
+    def _is_alone(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> bool:
+        """Whether `op`, and nothing else, needs its first input, and neither waits for another operation."""
+        waits = bool(controls or inputs[0].op.control_inputs)
+        return not waits and self._uses[op.inputs[0]] == 1 and op.inputs[0].op not in self._kept
 
     def _fold(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]

@@ -15,7 +15,7 @@ import numpy as np
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for
-from tfray.ops.kernels.fast_products import fast_product
+from tfray.ops.kernels.fast_products import KeptMatrix, fast_product
 from tfray.ops.kernels.gpu.device_products import can_multiply, device_product
 from tfray.ops.kernels.precision import assign, is_half
 
@@ -38,7 +38,7 @@ _GRAIN: Final = 16
 """Parts begin at multiples of this number of rows or columns: BLAS is at full speed on whole blocks of this size."""
 
 
-def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
+def matrix_product(xp: ArrayModule, a: Array, b: Array | KeptMatrix, out: Array | None = None) -> Array:
     """``xp.matmul(a, b, out=out)`` without OpenBLAS's spinning threads; of 16-bit floats with sums in float32.
 
     Args:
@@ -47,6 +47,9 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         b: Likewise.
         out: Where to write.
     """
+    if isinstance(b, KeptMatrix):
+        product = b.product(a, out)
+        return matrix_product(xp, a, b.matrix, out) if product is None else product
     if a.dtype == b.dtype and can_multiply(xp, a.dtype) and a.ndim >= 2 and b.ndim >= 2:
         return device_product(xp, a, b, out)
     if is_half(a.dtype):

@@ -23,6 +23,7 @@ from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.join_ops import concat, size_along
 from tfray.ops.arrays.matrix_ops import matrix_diag_part
 from tfray.ops.arrays.shape_ops import cast, index_tensor, rank, reshape, transpose
+from tfray.ops.kernels.fast_products import KeptMatrix
 from tfray.ops.kernels.products import inline_product, matrix_product
 from tfray.ops.math.arithmetic_ops import conj, multiply
 from tfray.ops.math.axis_ops import from_front, grouped
@@ -80,16 +81,25 @@ def matmul(
     return add_op(definition, a, b, name=name or "MatMul", transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-def _mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | None = None) -> Array:
+def _mat_mul_kernel(ctx: KernelContext, a: Array, b: Array | KeptMatrix, out: Array | None = None) -> Array:
     # Views: BLAS reads either order, copies would cost more than the product of small matrices.
     if ctx.attr("transpose_a"):
         a = a.swapaxes(-1, -2)
-    if ctx.attr("transpose_b"):
-        b = b.swapaxes(-1, -2)
+    if not isinstance(b, KeptMatrix):
+        b = _right_matrix(ctx, b)
     try:
         return matrix_product(ctx.xp, a, b, out)
     except ValueError as error:
-        raise InvalidArgumentError(f"cannot multiply matrices of shapes {a.shape} and {b.shape}") from error
+        shape = b.matrix.shape if isinstance(b, KeptMatrix) else b.shape
+        raise InvalidArgumentError(f"cannot multiply matrices of shapes {a.shape} and {shape}") from error
+
+
+def _right_matrix(ctx: KernelContext, b: Array) -> Array:
+    return b.swapaxes(-1, -2) if ctx.attr("transpose_b") else b
+
+
+def _kept_matrix(ctx: KernelContext, b: Array) -> KeptMatrix:
+    return KeptMatrix(_right_matrix(ctx, b))
 
 
 def _mat_mul_shape(op: Operation) -> list[TensorShape]:
@@ -128,8 +138,43 @@ MAT_MUL = register(
         types={"T": dtypes.NUMERIC},
         attrs=("transpose_a", "transpose_b"),
         shape=_mat_mul_shape,
-        kernels=on_every_device(out_kernel(_mat_mul_kernel, inline=inline_product)),
+        kernels={
+            "CPU": out_kernel(_mat_mul_kernel, inline=inline_product, prepares=(1, _kept_matrix)),
+            "GPU": out_kernel(_mat_mul_kernel),
+        },
         gradient=_mat_mul_gradient,
+    )
+)
+
+
+def _part_kernel(ctx: KernelContext, a: Array, b: Array | KeptMatrix, out: Array | None = None) -> Array:
+    return _mat_mul_kernel(ctx, a, b if isinstance(b, KeptMatrix) else _part_of(ctx, b), out)
+
+
+def _part_of(ctx: KernelContext, b: Array) -> Array:
+    """What makes the wanted columns of the product."""
+    part = slice(ctx.attr("begin"), ctx.attr("begin") + ctx.attr("size"))
+    return b[part] if ctx.attr("transpose_b") else b[:, part]
+
+
+def _kept_part(ctx: KernelContext, b: Array) -> KeptMatrix:
+    return _kept_matrix(ctx, _part_of(ctx, b))
+
+
+def _mat_mul_part_shape(op: Operation) -> list[TensorShape]:
+    [whole] = _mat_mul_shape(op)
+    return [TensorShape([whole.sizes[0], op.attr("size")])]
+
+
+MAT_MUL_PART = register(
+    OpDef(
+        name="_MatMulPart",  # made of a product and a split when a step is compiled (`placement.fuse`)
+        inputs=MAT_MUL.inputs,
+        outputs=MAT_MUL.outputs,
+        types=MAT_MUL.types,
+        attrs=(*MAT_MUL.attrs, "begin", "size"),
+        shape=_mat_mul_part_shape,
+        kernels={"CPU": out_kernel(_part_kernel, prepares=(1, _kept_part)), "GPU": out_kernel(_part_kernel)},
     )
 )
 

@@ -169,6 +169,8 @@ class Kernel:
             function carries out. On a GPU, the updates of all variables are then one kernel.
         makes_new: Whether no result shares memory with an input although there is no `accepts_out`. A function decides
             by the operation.
+        prepares: The index of an input, and ``prepare(ctx, array)``: the function takes what that gives in place of
+            the array too. Where all turns of a loop take the same array, it is called once, before the first.
     """
 
     function: KernelFunction
@@ -182,6 +184,7 @@ class Kernel:
     element: str | Callable[[Any], str] | None = None
     update: Callable[..., Update] | None = None
     makes_new: bool | Callable[[Any], bool] = False
+    prepares: tuple[int, Callable[[KernelContext, Any], Any]] | None = None
 
     def gives_new(self, op: Any, index: int) -> bool:
         """Whether that result of an operation shares no memory with its inputs."""
@@ -217,6 +220,7 @@ def out_kernel(
     element_ns: float = 0.5,
     element: str | Callable[[Any], str] | None = None,
     inline: Callable[[Any], str | None] | None = None,
+    prepares: tuple[int, Callable[[KernelContext, Any], Any]] | None = None,
 ) -> Kernel:
     """A kernel whose function takes ``out=`` (see `Kernel`). It is elementwise if `element` is given."""
     elementwise = elementwise or element is not None
@@ -228,6 +232,7 @@ def out_kernel(
         elementwise=elementwise,
         element_ns=element_ns,
         element=element,
+        prepares=prepares,
     )
 
 

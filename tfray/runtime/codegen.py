@@ -11,12 +11,13 @@ The generated function looks like this, one operation a line, so that a line num
         return segment
 
 Names begin with ``a`` for operations that run aside (see `lanes`), ``b`` for buffers of reused memory, ``c`` for kernel
-contexts, ``k`` for constants, ``o`` for memory that the caller gives or that will be sent, ``v`` for values, ``w`` for
-loop variables, ``r1``, ``r2``, ... for what is in a region. On a GPU some values are made on the host (see
-`host_values`); copies of values begin with ``h`` on the host and with ``u`` on the device. A run of elementwise
-operations on large arrays is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops
-become Python's own, with their operations inline. Only a branch or a loop in which something may wait, or is sent, is
-called by its kernel. The code of a traced step takes the time before and after every operation (see `tracing`).
+contexts, ``k`` for constants, ``n`` for what kernels prepare before a loop, ``o`` for memory that the caller gives or
+that will be sent, ``v`` for values, ``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region. On a GPU
+some values are made on the host (see `host_values`); copies of values begin with ``h`` on the host and with ``u`` on
+the device. A run of elementwise operations on large arrays is written as a function ``g`` of a part of their elements
+(see `fusion`). Branches and loops become Python's own, with their operations inline. Only a branch or a loop in which
+something may wait, or is sent, is called by its kernel. The code of a traced step takes the time before and after every
+operation (see `tracing`).
 
 An operation that may have to wait for other steps makes the function a generator. Where it has to wait, the generator
 yields what it waits for, and calls the kernel again when it is asked to go on:
@@ -125,6 +126,8 @@ class Emitter:
         self._entered = set(body.inputs)
         self._names = names
         self._copies: dict[tuple[Tensor, bool], str] = {}
+        self._prepared: dict[Operation, tuple[int, str]] = {}
+        """For operations of a loop's body, which input was prepared before the first turn, and its name."""
         groups: list[Group] = []
         if program.fuses and program.device.type == "CPU":
             groups += find_groups(body, self._kernel)
@@ -193,6 +196,27 @@ class Emitter:
             for aside in self._awaited.pop(i, ()):
                 self._write_result(aside)
             self._drop(i)
+
+    def prepare(self, variables: int) -> list[str]:
+        """Write what kernels prepare of inputs that are the same in every turn of a loop: all but the first ones.
+
+        Args:
+            variables: Number of the inputs that each turn passes to the next.
+
+        Returns:
+            The names of what was prepared.
+        """
+        kept = set(self.body.inputs[variables:])
+        for op in self.body.ops:
+            kernel = self._kernel(op)
+            if kernel.prepares is None or op.inputs[kernel.prepares[0]] not in kept or self._expression(op, kernel):
+                continue
+            index, function = kernel.prepares
+            name, argument = f"{self._prefix}n{op.id}", self._arguments(op)[index]
+            prepare = self._program.refer(function.__name__.strip("_"), function)
+            self._program.add(f"{name} = {prepare}({self._context(op)}, {argument})", op)
+            self._prepared[op] = index, name
+        return [name for _, name in self._prepared.values()]
 
     def results(self, fetched_alone: Collection[Tensor]) -> str:
         """What the body returns, as a tuple."""
@@ -276,11 +300,12 @@ class Emitter:
         program.add(f"{iterations} = 0")
         for stack in targets[count:]:
             program.add(f"{stack} = []")
+        body = self._inner(regions[1], names[1])
+        prepared = body.prepare(count)
         with program.block("while True:", op):
             condition = self._inner(regions[0], names[0])
             condition.write()
             program.add(f"if not {condition.form(condition.body.outputs[0], True)}: break", op)
-            body = self._inner(regions[1], names[1])
             body.write()
             outputs = body.body.outputs
             for stack, tensor in zip(targets[count:], outputs[count:], strict=True):
@@ -291,6 +316,8 @@ class Emitter:
             program.add(f"{iterations} += 1")
             is_due = f" and not {iterations} % {_TURNS_BETWEEN_LOOKS}" if program.work - work < LOOK_AFTER else ""
             program.look(op, f"step.may_have_ended{is_due}")
+        if prepared:
+            program.add(" = ".join([*prepared, "None"]))
         program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
         assign(program, targets[:count], variables)
         for stack in targets[count:]:
@@ -531,11 +558,17 @@ class Emitter:
         if isinstance(kernel.inline, str):
             return kernel.inline.format(*arguments, **{name: repr(value) for name, value in op.attrs.items()})
         out = self._memory_for(op.outputs[0]) if op.outputs else None
-        if kernel.inline is not None and self._device.type == "CPU":
-            expression = kernel.inline(op)
-            if expression is not None:
-                return expression.format(*arguments, np=NumPyNames(self._program), out=out)
+        expression = self._expression(op, kernel)
+        if expression is not None:
+            return expression.format(*arguments, np=NumPyNames(self._program), out=out)
+        if op in self._prepared:
+            index, name = self._prepared[op]
+            arguments = [*arguments[:index], name, *arguments[index + 1 :]]
         return self._filled(op, arguments, out)
+
+    def _expression(self, op: Operation, kernel: Kernel) -> str | None:
+        """What the kernel gives as an expression for this operation, if it does."""
+        return kernel.inline(op) if callable(kernel.inline) and self._device.type == "CPU" else None
 
     def _filled(self, op: Operation, arguments: list[str], out: str | None, *, on_part: bool = False) -> str:
         """The call of the kernel, which fills `out`: a part of the result, if it is called on parts of the inputs."""

@@ -32,7 +32,7 @@ def float_operations(op: Operation, unknown: int | None = None) -> int | None:
         op: The operation.
         unknown: Size to assume for unknown dimensions; None to leave them unknown.
     """
-    if op.type in ("MatMul", "BatchMatMul"):
+    if op.type in ("MatMul", "_MatMulPart", "BatchMatMul"):
         return _of_product(op, unknown)
     if op.type in ("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "Conv3D"):
         return _of_convolution(op, op.inputs[1], op.outputs[0], unknown)

@@ -34,7 +34,7 @@ tenth of a millisecond, most of it waits for the interpreter's lock."""
 _MIN_PRODUCT_S: Final = 5e-4
 """The same for products of matrices: both threads share one out at little cost, see `ops.kernels.native`."""
 
-_PRODUCTS: Final = frozenset({"MatMul", "BatchMatMul"})
+_PRODUCTS: Final = frozenset({"MatMul", "_MatMulPart", "BatchMatMul"})
 
 _FLOPS_PER_S: Final = 1e11
 """Floating-point operations a second of one core with 512-bit vectors. On a slower one, operations that could run aside

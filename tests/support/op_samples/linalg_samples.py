@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from tests.support.op_samples import OpError, OpSample, grid
+from tests.support.op_samples.array_samples import build_op
 from tfray.framework import dtypes
 from tfray.ops.linalg import norm_ops
 from tfray.ops.math import einsum_ops, linalg_ops
@@ -63,6 +64,19 @@ PRODUCTS = [
         tolerance=20,
         label="operator",
     ),
+]
+
+PARTS = [
+    OpSample(
+        "_MatMulPart",
+        build_op(linalg_ops.MAT_MUL_PART, transpose_a=flips[0], transpose_b=flips[1], begin=1, size=3, name="part"),
+        [grid(4, 2) if flips[0] else grid(2, 4), grid(5, 4, seed=1) if flips[1] else grid(4, 5, seed=1)],
+        lambda a, b, flips=flips: np.matmul(_flip(a, flips[0]), _flip(b, flips[1]), dtype=a.dtype)[:, 1:4],
+        modes=("known", "unknown sizes"),
+        tolerance=20,
+        differentiable=(),
+    )
+    for flips in FLIPS
 ]
 
 TENSORDOT = [
@@ -178,7 +192,7 @@ CROSSES = [
     for shape in [(3,), (2, 4, 3), (0, 3)]
 ]
 
-SAMPLES = [*CROSSES, *PRODUCTS, *TENSORDOT, *COMPOSED, *EINSUM]
+SAMPLES = [*CROSSES, *PRODUCTS, *PARTS, *TENSORDOT, *COMPOSED, *EINSUM]
 
 _A, _B = np.zeros((2, 3)), np.zeros((2, 3))
 
