@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -47,6 +47,13 @@ to three times as long as OpenBLAS, which packs them first."""
 
 _GRAIN: Final = 64
 """Parts begin at multiples of so many rows or columns."""
+
+_FEW_ROWS: Final = range(8, 65)
+"""Rows of a product that is summed slab by slab: fewer take one pass; for more the library packs the right matrix."""
+
+_CACHED_BYTES, _CACHE_WAY_BYTES, _MOST_DEPTH = 1 << 20, 1 << 17, 256
+"""What a slab's rows depend on: half of a core's cache of 2 MB, one of its 16 ways (rows that lie as far apart share
+one set), and the most rows, above which it pays no more."""
 
 _PACKED_ROWS: Final = 256
 """Most rows of the left matrix for which a kept right one is packed: with more, packing is soon made up for anyway."""
@@ -168,19 +175,22 @@ def _product(
     if not dnnl.has_wide_vectors and b_strides[-1] == 1 and b_strides[-2] % _ALIASED == 0:
         return None
     try:
-        made: dict[tuple[Shape, ...], Primitive] = {}
-        primitives = []
+        made: dict[tuple[bool, tuple[Shape, ...]], Primitive] = {}
+        items = []
         for part in parts:
-            sizes = tuple(_cut_sizes(whole, slices) for (whole, _), slices in zip(layouts, part, strict=True))
-            if sizes not in made:
-                left, right, result = _laid_out(dnnl, sizes, layouts)
-                made[sizes] = _primitive(dnnl, left, right, result)
-            primitives.append(made[sizes])
+            calls: list[Call] = []
+            for slab in _slabs(part, a, b_strides):
+                sizes = tuple(_cut_sizes(whole, slices) for (whole, _), slices in zip(layouts, slab, strict=True))
+                key = bool(calls), sizes
+                if key not in made:
+                    left, right, result = _laid_out(dnnl, sizes, layouts)
+                    made[key] = _primitive(dnnl, left, right, result, adds=bool(calls))
+                offsets = [_offset(slices, strides) for slices, (_, strides) in zip(slab, layouts, strict=True)]
+                calls.append(Call(made[key], list(map(Place, range(3), offsets))))
+            items.append(calls)
     except Unsupported:
         return None
-    strides_of = [strides for _, strides in layouts]
-    places = [list(map(Place, range(3), map(_offset, part, strides_of))) for part in parts]
-    return PrimitiveBatch(dnnl, [[Call(*each)] for each in zip(primitives, places, strict=True)], len(layouts))
+    return PrimitiveBatch(dnnl, items, len(layouts))
 
 
 @lru_cache(maxsize=1024)
@@ -243,10 +253,31 @@ def _laid_out(dnnl: Library, sizes: Sequence[Shape], layouts: Sequence[_Layout])
     return [dnnl.layout(each, _spread(each, strides)) for each, (_, strides) in zip(sizes, layouts, strict=True)]
 
 
-def _primitive(dnnl: Library, left: Handle, right: Handle, result: Handle, query: int | None = None) -> Primitive:
+def _primitive(
+    dnnl: Library, left: Handle, right: Handle, result: Handle, query: int | None = None, adds: bool = False
+) -> Primitive:
     """A product; `query` asks for the layout of the right matrix where the library chooses it."""
     taken = [(1, left), (33, right if query is None else query), (17, result)]
-    return Primitive(dnnl, "matmul", (dnnl.engine, left, right, None, result), taken)
+    return Primitive(dnnl, "matmul", (dnnl.engine, left, right, None, result), taken, adds)
+
+
+def _slabs(part: _Part, a: Shape, b_strides: Shape) -> list[_Part]:
+    """A part of a product of few rows as a sum, where rows of the right matrix share few sets of the cache.
+
+    The library passes over a column of the right matrix once for some rows of the left one. If the column's rows push
+    each other out, each pass reads it from memory anew. Those of a slab stay.
+    """
+    left, right, result = part
+    depth, rows = a[-1], len(range(*left[-2].indices(a[-2])))
+    if len(a) > 2 or b_strides[-1] != 1 or rows not in _FEW_ROWS:
+        return [part]
+    period = gcd(4 * b_strides[-2], _CACHE_WAY_BYTES)
+    step = max(_CACHED_BYTES // period // _GRAIN * _GRAIN, _GRAIN)
+    if step > _MOST_DEPTH:
+        return [part]
+    count = max(1, round(depth / step))
+    ends = [depth * i // count // 16 * 16 for i in range(count)] + [depth]
+    return [((left[0], each), (each, right[1]), result) for each in map(slice, ends[:-1], ends[1:])]
 
 
 def _offset(part: tuple[slice, ...], strides: Shape) -> int:

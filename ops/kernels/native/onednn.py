@@ -15,7 +15,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
+from ctypes import byref, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, Final
 
 from tfray.errors import UnknownError
@@ -148,6 +148,8 @@ _ARGUMENT_TYPES: Final[dict[str, list[Any]]] = {
     "dnnl_primitive_desc_query_md": [c_void_p, c_int, c_int],
     "dnnl_primitive_execute": [c_void_p, c_void_p, c_int, c_void_p],
     "dnnl_memory_set_data_handle": [c_void_p, c_void_p],
+    "dnnl_post_ops_append_sum": [c_void_p, c_float, c_int32, c_int],
+    "dnnl_primitive_attr_set_post_ops": [c_void_p, c_void_p],
 }
 
 Sizes: Final = c_int64 * _MOST_SIZES
@@ -224,6 +226,7 @@ class Primitive:
         arguments: What its description is made from.
         layouts: The number and the layout of each of its arguments, in the order in which `run` takes them. A layout
             is a `Handle`, or the query by which the library tells what it has chosen.
+        adds: Whether its result is added to what its last argument holds, instead of replacing it.
 
     Attributes:
         layouts: The layout of each argument.
@@ -232,10 +235,21 @@ class Primitive:
         Unsupported: oneDNN cannot compute it.
     """
 
-    def __init__(self, dnnl: Library, name: str, arguments: Sequence[Any], layouts: Sequence[tuple[int, Any]]) -> None:
+    def __init__(
+        self,
+        dnnl: Library,
+        name: str,
+        arguments: Sequence[Any],
+        layouts: Sequence[tuple[int, Any]],
+        adds: bool = False,
+    ) -> None:
         self._dnnl = dnnl
         attributes = dnnl.made("primitive_attr")
         dnnl.set("primitive_attr_set_scratchpad_mode", attributes, _USER_SCRATCHPAD)
+        if adds:
+            after = dnnl.made("post_ops")
+            dnnl.set("post_ops_append_sum", after, 1.0, 0, _FLOAT)
+            dnnl.set("primitive_attr_set_post_ops", attributes, after)
         create = f"dnnl_{name}_primitive_desc_create"
 
         def make() -> Handle:

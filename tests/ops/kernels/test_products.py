@@ -218,3 +218,21 @@ def test_no_kernel_uses_a_thread_of_blas():
     of_numpy, of_kernels = map(int, ran.stdout.split())
     assert of_kernels == 0
     assert of_numpy > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns"), [(30, 520, 2048), (64, 1024, 1024), (16, 4100, 512), (8, 300, 4096)]
+)
+def test_slabs_of_few_rows_add_up(rows, depth, columns):
+    """Rows of the right matrix lie a multiple of 4096 bytes apart, or of 2048."""
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-9, 9, shape).astype(np.float32) for shape in ((rows, depth), (depth, columns)))
+    expected = a @ b
+    for _ in range(2):
+        out = np.full_like(expected, 77)
+        assert matrix_product(np, a, b, out) is out
+        np.testing.assert_array_equal(out, expected)
+    part = matrix_product(np, a, b[:, : columns // 2])
+    np.testing.assert_array_equal(part, expected[:, : columns // 2])
+    a[3, 5] = np.nan
+    assert np.isnan(matrix_product(np, a, b)).all(1).tolist() == [row == 3 for row in range(rows)]
