@@ -158,7 +158,7 @@ def test_large_products_are_cut(by, monkeypatch):
         pytest.skip("the extra `fast` is not installed")
     else:
         batch = fast_products.PrimitiveBatch
-        made = lambda dnnl, items, arrays: counts.append(len(items)) or batch(dnnl, items, arrays)  # noqa: E731
+        made = lambda dnnl, items, *rest: counts.append(len(items)) or batch(dnnl, items, *rest)  # noqa: E731
         monkeypatch.setattr(fast_products, "PrimitiveBatch", made)
         monkeypatch.setattr(fast_products, "_product", fast_products._product.__wrapped__)
     a, b = np.ones((16, 2000), np.float32), np.ones((2000, 2000), np.float32)
@@ -236,3 +236,18 @@ def test_slabs_of_few_rows_add_up(rows, depth, columns):
     np.testing.assert_array_equal(part, expected[:, : columns // 2])
     a[3, 5] = np.nan
     assert np.isnan(matrix_product(np, a, b)).all(1).tolist() == [row == 3 for row in range(rows)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns"), [(4, 1024, 2048), (30, 1000, 999), (120, 300, 500), (1, 700, 512)]
+)
+def test_products_of_few_rows_by_a_turned_matrix(rows, depth, columns):
+    """Parts are computed in memory of their own, and copied."""
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-9, 9, shape).astype(np.float32) for shape in ((rows, depth), (columns, depth)))
+    expected = a @ b.T
+    np.testing.assert_array_equal(matrix_product(np, a, b.T), expected)
+    out = np.full((rows, 2 * columns), 77, np.float32)
+    matrix_product(np, a, b.T, out[:, :columns])
+    np.testing.assert_array_equal(out[:, :columns], expected)
+    assert (out[:, columns:] == 77).all()
