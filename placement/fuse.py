@@ -62,10 +62,12 @@ def product_of_part(op: Operation, used: Sequence[int], inputs: Sequence[Tensor]
     if op.type not in ("Split", "SplitV") or len(used) != 1 or op.attrs["axis"] not in (1, -1):
         return None
     product = inputs[0].op
-    widths = [tensor.shape.whole() for tensor in op.outputs[: used[0] + 1]]
-    if product.type != "MatMul" or product.device != op.device or None in widths:
+    if product.type != "MatMul" or product.device != op.device:
         return None
-    *before, size = [width[1] for width in widths if width is not None]
+    widths = [tensor.shape.sizes[1] for tensor in op.outputs[: used[0] + 1]]
+    if None in widths:
+        return None
+    *before, size = widths
     return FusedForm("_MatMulPart", list(product.inputs), {**product.attrs, "begin": sum(before), "size": size})
 
 

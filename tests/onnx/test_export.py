@@ -148,6 +148,19 @@ def test_batch_normalization_and_the_activation_after_it(activation):
     assert expected.min() == 0 and (expected.max() == 6) == (activation == "relu6")
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_only_used_part_of_a_product(turned):
+    weights = floats(10, 4) if turned else floats(4, 10)
+
+    def build(x):
+        product = tf.matmul(tf.ensure_shape(x, [None, 4]), weights, transpose_b=turned)
+        return tf.split(product, [3, 5, 2], 1)[1]
+
+    found, expected = evaluated(build, floats(3, 4))
+    assert expected.shape == (3, 5)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_layers_beside_each_other_need_no_transpose_between_them(tmp_path):
     exported(MODELS["residual"], tmp_path / "model.onnx", 17)
     counts = Counter(node.op_type for node in onnx.load(tmp_path / "model.onnx").graph.node)

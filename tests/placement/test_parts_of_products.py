@@ -34,6 +34,14 @@ def test_the_columns_of_one_part_are_computed(sizes, index, flips):
     assert not {"MatMul", "Split", "SplitV"} & set(types)
 
 
+def test_the_number_of_rows_need_not_be_known():
+    left = tf.placeholder(tf.float32, [None, 7])
+    fed = {left: array(0, 5, 7)}
+    value, types = run(tf.split(tf.matmul(left, array(1, 7, 12)), [4, 8], 1)[0], fed)
+    np.testing.assert_allclose(value, fed[left] @ array(1, 7, 12)[:, :4], rtol=1e-5, atol=1e-5)
+    assert "_MatMulPart" in types and "MatMul" not in types
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.int32])
 def test_other_dtypes(dtype):
     made, fed, wanted = product(dtype=dtype)

@@ -498,7 +498,7 @@ def _band(body: Body, op: Operation) -> str:
 # -- products ------------------------------------------------------------------------------------------
 
 
-@exports("MatMul", "BatchMatMul")
+@exports("MatMul", "_MatMulPart", "BatchMatMul")
 def _mat_mul(body: Body, op: Operation) -> str:
     values = []
     for tensor, attr in zip(op.inputs, ("transpose_a", "transpose_b"), strict=True):
@@ -509,6 +509,10 @@ def _mat_mul(body: Body, op: Operation) -> str:
                 raise UnimplementedError("a tensor of unknown rank is transposed")
             order = (*range(rank - 2), rank - 1, rank - 2)
         values.append(body.text(tensor, order))
+    if op.type == "_MatMulPart":  # the columns that the graph uses
+        begin, size = op.attrs["begin"], op.attrs["size"]
+        bounds = ([begin], [begin + size], [1])
+        values[1] = body.emit("Slice", [values[1], *(body.constant(each, dtypes.int64) for each in bounds)])
     return body.emit("MatMul", values)
 
 
