@@ -173,7 +173,7 @@ def pad(
     if mode in ("REFLECT", "SYMMETRIC"):
         return add_op(MIRROR_PAD, tensor, paddings, name=name, mode=mode)
     if mode != "CONSTANT":
-        raise InvalidArgumentError(f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
+        raise InvalidArgumentError(f"pad: Unknown padding mode {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
     is_default = not isinstance(constant_values, Tensor) and constant_values == 0
     if is_default:
         name = name or "Pad"  # TensorFlow has an operation of its own for zeros
@@ -222,13 +222,16 @@ def _pad_shape(op: Operation) -> list[TensorShape]:
     for constant in op.inputs[2:]:
         constant.shape.assert_has_rank(0)
     paddings.shape.assert_is_compatible_with([source.rank, 2])
-    if source.rank is None:
+    rows = _known_rows(paddings)
+    if rows is None and paddings.shape.rank is not None and paddings.shape.sizes[0] is not None:
+        rows = [[None, None]] * paddings.shape.sizes[0]
+    if source.rank is None and rows is None:
         return [UNKNOWN]
-    rows = _known_rows(paddings) or [[None, None]] * source.rank
-    sizes = list(source.sizes)
+    sizes: list[int | None] = [None] * len(rows or ()) if source.rank is None else list(source.sizes)
+    rows = [[None, None]] * len(sizes) if rows is None else rows
     for axis, row in enumerate(rows):
         if any(amount is not None and amount < 0 for amount in row):
-            raise ValueError(f"paddings {rows} cannot be negative")
+            raise ValueError(f"paddings {rows} must be non-negative")
         sizes[axis] = _total(sizes[axis], *row)
     return [TensorShape(sizes)]
 

@@ -133,6 +133,27 @@ def test_further_learning_rates(name, arguments, function):
         np.testing.assert_allclose(K.get_value(rate(3)), expected, rtol=1e-6)
 
 
+def test_arguments_of_learning_rates_given_by_name_behind_others():
+    rate = keras.experimental.CosineDecayRestarts(1.0, 1000, m_mul=0.9)
+    found = [K.get_value(rate(step)) for step in (250, 1000, 1250, 3500)]
+    np.testing.assert_allclose(found, [0.8535534, 0.9, 0.8657458, 0.77917117], rtol=1e-6)  # TensorFlow 1.15's
+
+
+@pytest.mark.parametrize("name", ["CosineDecayRestarts", "ExponentialDecay"])
+def test_configurations_tell_schedules_as_plain_data(name, tmp_path):
+    given = {"ExponentialDecay": [0.1, 3, 0.96], "CosineDecayRestarts": [1.0, 10]}[name]
+    kind = getattr(optimizers.schedules, name, None) or getattr(keras.experimental, name)
+    optimizer = optimizers.SGD(kind(*given))
+    told = optimizer.get_config()["learning_rate"]
+    assert told["class_name"] == name and told["config"] == kind(*given).get_config()
+    assert type(optimizers.SGD.from_config(optimizer.get_config()).learning_rate) is kind
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,))])
+    model.compile(optimizer, "mse")
+    model.save(tmp_path / "model.h5")
+    again = keras.models.load_model(tmp_path / "model.h5").optimizer
+    assert again.get_config() == optimizer.get_config()
+
+
 def test_configurations_are_tensorflows():
     """The sums of ``"adagrad"`` begin with 0, those of `Adagrad()` with 0.1, and Nadam's other decay is its decay."""
     optimizers = tf.keras.optimizers

@@ -113,7 +113,9 @@ def _schedule(name: str, function: Callable[..., Tensor]) -> Any:
 
     class Made(LearningRateSchedule):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            self._given = signature.bind(*args, **kwargs).args
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()  # without these, args ends before the first argument that is not given
+            self._given = bound.args
 
         def __call__(self, step: Any) -> Tensor:
             rate, *further = self._given

@@ -20,7 +20,7 @@ from tfray.keras import optimizer_rules
 from tfray.keras.backend import get_session, get_value, set_value
 from tfray.keras.settings import epsilon as small_number
 from tfray.library.layers import named_initializers
-from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
+from tfray.library.layers.descriptions import Described, deserializer, named_object, restored, told
 from tfray.library.layers.descriptions import serialize as serialize
 from tfray.library.platform import logging
 from tfray.library.variables.clip import clip_by_norm
@@ -155,6 +155,12 @@ class Optimizer(Described):
         config.pop("lr", None)
         return {**config, "name": self._name}
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
+        """What `get_config` describes, made anew; a schedule is made of its class and configuration."""
+        rates = {name: restored(config[name], custom_objects) for name in ("lr", "learning_rate") if name in config}
+        return super().from_config({**config, **rates}, custom_objects)
+
     # -- hyperparameters -------------------------------------------------------------------------
 
     def _set_hyper(self, name: str, value: Any) -> None:
@@ -185,13 +191,15 @@ class Optimizer(Described):
         return found
 
     def _serialize_hyperparameter(self, name: str) -> Any:
-        """A hyperparameter as plain data, for `get_config`; a schedule as it is."""
+        """A hyperparameter as plain data, for `get_config`; a schedule as its class and configuration."""
         value = self._hyper[name]
         if name in self._hyper_variables:
             variable = self._hyper_variables[name]
             with variable.graph.as_default():
                 return float(get_session().run(variable))
-        value = value() if callable(value) and not hasattr(value, "get_config") else value
+        if hasattr(value, "get_config"):
+            return told(name, value)
+        value = value() if callable(value) else value
         return get_value(value) if hasattr(value, "graph") else value
 
     @property

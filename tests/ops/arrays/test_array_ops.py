@@ -671,3 +671,20 @@ def test_refusals_have_the_words_of_tensorflow(make, error, match):
 def test_wrong_indices_are_told_with_their_places(make, match):
     with pytest.raises(InvalidArgumentError, match=match):
         interpret(make())
+
+
+def test_what_is_known_of_padded_shapes():
+    some = placeholder(dtypes.int32)
+    source = tf.zeros([4, 4])
+    of_rank_2 = placeholder(dtypes.int32, [None, None])
+    known = [
+        (some, [[2, 2], [2, 2]], [None, None]),  # the paddings tell the rank
+        (some, [[1, 2], some], [None, None]),
+        (some, placeholder(dtypes.int32, [3, 2]), [None, None, None]),
+        (of_rank_2, [[1, 2], some], [None, None]),
+        (source, [[1, 2], some], [7, None]),
+        (source, [[some, 0], [1, 2]], [None, 7]),
+        (source, [constant(1, shape=[2]), [0, some]], [6, None]),
+    ]
+    assert [tf.pad(tensor, paddings).shape.as_list() for tensor, paddings, _ in known] == [each[2] for each in known]
+    assert tf.pad(some, some).shape.rank is None

@@ -663,7 +663,7 @@ ERRORS = [
     OpError("Tile", array_ops.tile, [grid(2), ints(1, 1)], "incompatible"),
     OpError("Tile", array_ops.tile, [grid(2), ints(-1)], "multiples.0. >= 0, but got -1", at_run=True),
     OpError("PadV2", array_ops.pad, [grid(2), ints([1, 1], [1, 1])], "incompatible"),
-    OpError("PadV2", array_ops.pad, [grid(2), ints([1, -1])], "cannot be negative"),
+    OpError("PadV2", array_ops.pad, [grid(2), ints([1, -1])], "must be non-negative"),
     OpError("PadV2", array_ops.pad, [grid(2), ints([1, -1])], "do not fit shape", at_run=True),
     OpError(
         "MirrorPad",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import warnings
 import weakref
 from typing import Any, ClassVar, Final
 
-from tfray.errors import FailedPreconditionError, OpError
+from tfray.errors import ArgumentError, OpError
 from tfray.formats import files
 from tfray.formats.events import (
     Event,
@@ -56,16 +57,20 @@ class EventFileWriter:
         """The folder of the event file."""
         return self._logdir
 
+    @property
+    def closed(self) -> bool:
+        """Whether it drops events, because it is closed."""
+        return self._closed
+
     def add_event(self, event: Event | bytes) -> None:
-        """Add an event, or a serialised one.
+        """Add an event, or a serialised one. A closed writer drops it, as TensorFlow's does.
 
         Raises:
-            FailedPreconditionError: The writer is closed.
             OpError: Events added before could not be written.
         """
         with self._lock:
             if self._closed:
-                raise FailedPreconditionError(f"the writer of events in {self._logdir} is closed: reopen it first")
+                return
             if self._log is None:
                 self._log = self._start()
             self._log.add(event)
@@ -171,7 +176,8 @@ class _EventLog:
 class FileWriter(files.Closing):
     """Writes summaries, graphs and what else TensorBoard shows to a new event file in a folder.
 
-    It may be used from several threads, and in a ``with`` block, which closes it.
+    It may be used from several threads, and in a ``with`` block, which closes it. A closed writer drops what is added,
+    with a warning, until it is opened again.
 
     Args:
         logdir: The folder, also of a store that pyarrow knows (``s3://``); it is made when it is not there.
@@ -181,6 +187,10 @@ class FileWriter(files.Closing):
         graph_def: A graph as a message, an older form of `graph`.
         filename_suffix: End of the file's name.
         session: Accepted for TensorFlow 1 programs: events are written by this process in any case.
+
+    Raises:
+        ArgumentError: `graph` is no graph.
+        ValueError: There are both `graph` and `graph_def`.
 
     Example:
         >>> with tf.summary.FileWriter("/tmp/log", session.graph) as writer:
@@ -252,14 +262,17 @@ class FileWriter(files.Closing):
             graph_def: A graph as a message, an older form of `graph`.
 
         Raises:
-            ValueError: There is neither.
+            ArgumentError: There is neither, or it is no graph.
+            ValueError: There are both.
         """
         self._draw(graph, global_step, graph_def)
 
     def _draw(self, graph: Graph | GraphDef | None, global_step: Any, graph_def: GraphDef | None) -> GraphDef:
+        if graph is not None and graph_def is not None:
+            raise ValueError("pass graph or graph_def, an older form of it, but not both")
         found = graph_def if graph is None else graph
         if not isinstance(found, (Graph, GraphDef)):
-            raise ValueError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
+            raise ArgumentError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
         proto, self._drawn_names = draw_graph(found) if isinstance(found, Graph) else (found, {})
         self._add(global_step, graph_def=proto.SerializeToString())
         return proto
@@ -298,16 +311,23 @@ class FileWriter(files.Closing):
 
     def add_event(self, event: Event) -> None:
         """Add an event as it is."""
+        self._warn_if_closed()
         self.event_writer.add_event(event)
 
     def _add(self, global_step: Any, **what: Any) -> None:
         event = Event(wall_time=time.time(), **what)
         if global_step is not None:
             event.step = int(global_step)
-        self.event_writer.add_event(event)
+        self.add_event(event)
+
+    def _warn_if_closed(self) -> None:
+        if self.event_writer.closed:
+            folder = self.get_logdir()
+            warnings.warn(f"the writer of events in {folder} is closed, what is added is lost: reopen it", stacklevel=4)
 
     def flush(self) -> None:
         """Hand everything that was added to the file system."""
+        self._warn_if_closed()
         self.event_writer.flush()
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ _MODULES: Final = {
 # fmt: off
 _SHORT: Final = (
     "layers", "models", "initializers", "regularizers", "constraints", "optimizers", "schedules", "losses", "metrics",
-    "feature_column", "mixed_precision", "loss_scale",
+    "feature_column", "mixed_precision", "loss_scale", "experimental",
 )
 # fmt: on
 """Those in which names without a module are looked for, in this order."""
