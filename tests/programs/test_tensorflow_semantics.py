@@ -348,6 +348,18 @@ def test_results_have_tensorflows_names(call, fields):
         (lambda: slim.bias_add(tf.zeros([1, 4]), data_format="NCHW"), ValueError, "NCHW only supports 4D Tensor"),
         (lambda: tf.keras.constraints.get(3), ValueError, "Could not interpret constraint identifier: 3"),
         (lambda: tf.keras.regularizers.get(3), ValueError, "Could not interpret regularizer identifier: 3"),
+        (lambda: tf.keras.initializers.get(3), ValueError, "Could not interpret initializer identifier: 3"),
+        (lambda: tf.keras.activations.get(3), TypeError, "Could not interpret activation function identifier: 3"),
+        (lambda: slim.conv2d(tf.zeros([1, 4, 4, 3]), 2, 3, data_format="NC"), ValueError, "Invalid data_format: 'NC'"),
+        (lambda: slim.conv2d_transpose(tf.zeros([1, 4, 4, 3]), 2, 3, data_format="X"), ValueError, "NCHW or NHWC"),
+        (lambda: slim.separable_conv2d(tf.zeros([1, 4, 4, 3]), 2, 3, data_format="X"), ValueError, "NCHW or NHWC"),
+        (lambda: slim.avg_pool2d(tf.zeros([1, 4, 4, 3]), 2, data_format="X"), ValueError, "NCHW or NHWC"),
+        (lambda: slim.layer_norm(tf.zeros([3, 4]), begin_norm_axis=2), ValueError, r"\(2\) must be < rank\(inputs\)"),
+        (lambda: slim.layer_norm(tf.zeros([3, 4]), begin_params_axis=3), ValueError, r"\(3\) must be < rank\(inputs\)"),
+        (lambda: slim.flatten(1.0), ValueError, "expected min_ndim=1, found ndim=0"),
+        (lambda: tf.get_variable("v", [4], partitioner=lambda **_: None), ValueError, "must return a sequence"),
+        (lambda: tf.pad([[1]], [[1, 0], [2, 1]], mode="odd"), ValueError, "Unknown padding mode"),
+        (lambda: tf.Dimension(2).assert_is_compatible_with(3), ValueError, "Dimensions 2 and 3 are not compatible"),
     ],
 )
 def test_what_tensorflow_refuses_is_refused(build, error, match):

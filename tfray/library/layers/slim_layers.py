@@ -229,7 +229,13 @@ def convolve(
     trainable: bool,
     scope: ScopeLike | None,
 ) -> Tensor:
-    """Make and run a convolution; arguments as for `convolution2d`. A `kind` without dilation has no `rate`."""
+    """Make and run a convolution; arguments as for `convolution2d`. A `kind` without dilation has no `rate`.
+
+    Raises:
+        InvalidArgumentError: There is no such `data_format`.
+    """
+    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise InvalidArgumentError(f"Invalid data_format: {data_format!r}: data_format has to be either NCHW or NHWC.")
     with layer_scope(scope, default, reuse) as opened:
         inputs = convert_to_tensor(inputs)
         layer = kind(
