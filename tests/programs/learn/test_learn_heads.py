@@ -357,7 +357,8 @@ def test_batches_with_keys(tmp_path):
 
 
 def test_sparse_labels_of_one_class_are_refused():
-    head = learn.multi_label_head(n_classes=1)
-    labels = tf.SparseTensor([[0, 0]], tf.constant([0], tf.int64), [1, 1])
+    head = learn.multi_label_head(n_classes=3)
+    head._logits_dimension = 1  # a head for one class is not made at all
+    labels = tf.SparseTensor([[0, 0]], tf.constant([2], tf.int64), [1, 1])
     with pytest.raises(ValueError, match="Must set num_classes >= 2 when passing labels as a SparseTensor"):
-        head.create_model_fn_ops({}, learn.ModeKeys.TRAIN, labels, tf.no_op, logits=tf.constant([[0.0]]))
+        head.create_model_fn_ops({}, learn.ModeKeys.TRAIN, labels, lambda loss: tf.no_op(), logits=tf.constant([0.0]))
