@@ -129,7 +129,7 @@ from tensorflow.python.layers.utils import conv_output_length, normalize_tuple, 
 from tensorflow.python.training.checkpoint_state_pb2 import CheckpointState
 from tensorflow.python.training.summary_io import SummaryWriter
 from tensorflow.python.util.all_util import make_all, remove_undocumented
-from tensorflow.python.keras.engine.base_layer import Layer
+from tensorflow.python.keras.engine.base_layer import Layer, TensorFlowOpLayer
 from tensorflow.python.keras.preprocessing.sequence import pad_sequences
 from tensorflow.python.keras._impl.keras.layers import Dense
 from tensorflow.keras.applications.vgg16 import VGG16, decode_predictions, preprocess_input
