@@ -101,6 +101,18 @@ def test_predictions_of_classes_are_numbers():
     assert arrays["classes"].tolist() == found
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_predictions_of_numbers_are_scores(size):
+    columns = [layers.real_valued_column("", dimension=4)]
+    regressor = learn.LinearRegressor(columns, label_dimension=size).fit(X, X[:, :size], steps=5)
+    found = regressor.predict(X[:5], as_iterable=False)
+    assert found.shape == ((5,) if size == 1 else (5, 2))
+    np.testing.assert_array_equal([each["scores"] for each in regressor.predict(X[:5], outputs=["scores"])], found)
+    arrays = learn.SKCompat(regressor).predict(X[:5])
+    assert arrays.keys() == {"scores"}
+    np.testing.assert_array_equal(arrays["scores"], found)
+
+
 def test_predictions_of_a_program_keep_their_names():
     def model_fn(features, labels):
         step = tf.train.get_global_step().assign_add(1)

@@ -405,6 +405,15 @@ class Classifying(Learner):
 class Regressing(Learner):
     """An estimator of numbers."""
 
+    def _predictions(
+        self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
+    ) -> Iterator[Any]:
+        asked = None if keys is None else list(dict.fromkeys("predictions" if key == "scores" else key for key in keys))
+        for each in super()._predictions(x, input_fn, batch_size, asked):
+            scores = each["predictions"]
+            found = {**each, "scores": scores[0] if len(scores) == 1 else scores}
+            yield {key: found[key] for key in keys or found if keys or key != "predictions"}
+
     def _named_for_metrics(self, predictions: Any, labels: Any) -> Any:
         scores = predictions["predictions"]
         return {"scores": squeeze(scores, [-1]) if scores.shape[-1] == 1 else scores}
@@ -417,14 +426,7 @@ class Regressing(Learner):
         as_iterable: bool = True,
     ) -> Any:
         """The prediction for each example."""
-        return self._of_each(
-            "predictions",
-            lambda each: each[0] if len(each) == 1 else each,
-            x,
-            input_fn,
-            batch_size,
-            as_iterable=as_iterable,
-        )
+        return self._of_each("scores", lambda each: each, x, input_fn, batch_size, as_iterable=as_iterable)
 
     def predict(
         self,
