@@ -170,6 +170,7 @@ from tensorflow.contrib.training.python.training.resample import weighted_resamp
 from tensorflow.contrib.session_bundle import bundle_shim, exporter, gc, manifest_pb2, session_bundle
 from tensorflow.contrib.session_bundle.exporter import Exporter
 from tensorflow.contrib.layers.python.layers import encoders, rev_block_lib
+from tensorflow.contrib.image.python.ops.image_ops import bipartite_match
 from tensorflow.contrib.layers.python.layers.encoders import bow_encoder
 from tensorflow.contrib.slim.nets import inception, resnet_v1, vgg
 from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resnet_v1_block
