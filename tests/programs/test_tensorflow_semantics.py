@@ -359,6 +359,8 @@ def test_results_have_tensorflows_names(call, fields):
         (lambda: slim.flatten(1.0), ValueError, "expected min_ndim=1, found ndim=0"),
         (lambda: tf.get_variable("v", [4], partitioner=lambda **_: None), ValueError, "must return a sequence"),
         (lambda: tf.pad([[1]], [[1, 0], [2, 1]], mode="odd"), ValueError, "Unknown padding mode"),
+        (lambda: tf.graph_util.extract_sub_graph(tf.GraphDef(), ["none"]), ValueError, "none is not in graph"),
+        (lambda: tf.train.string_input_producer([]), ValueError, "requires a non-null input tensor"),
         (lambda: tf.Dimension(2).assert_is_compatible_with(3), ValueError, "Dimensions 2 and 3 are not compatible"),
     ],
 )
