@@ -124,7 +124,7 @@ def checked_layout(op: str, data_format: str | None) -> str:
     if data_format is None:
         return "NHWC"
     if data_format not in LAYOUTS:
-        raise InvalidArgumentError(f"{op}: data_format is {data_format!r}, expected NHWC or NCHW")
+        raise InvalidArgumentError(f"{op}: data_format has to be either NCHW or NHWC, not {data_format!r}")
     return data_format
 
 

@@ -29,7 +29,7 @@ def checked_volume_layout(op: str, data_format: str | None) -> str:
     if data_format is None:
         return "NDHWC"
     if data_format not in VOLUME_LAYOUTS:
-        raise InvalidArgumentError(f"{op}: data_format is {data_format!r}, expected NDHWC or NCDHW")
+        raise InvalidArgumentError(f"{op}: data_format has to be either NCDHW or NDHWC, not {data_format!r}")
     return data_format
 
 

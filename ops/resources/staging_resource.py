@@ -204,7 +204,9 @@ class MapStagingArea(_Limited):
             return _ABSENT
         missing = [index for index in indices if index not in element]
         if missing:
-            raise InvalidArgumentError(f"{self.describe()}: components {missing} of key {key} were taken already")
+            raise InvalidArgumentError(
+                f"{self.describe()}: Tensor at index '{missing[0]}' for key '{key}' has already been removed."
+            )
         return key, tuple([element[index] for index in indices])
 
     def _taken(self, key: int | None, indices: Sequence[int]) -> Any:

@@ -347,7 +347,7 @@ def sparse_concat(
         if not expands:
             # Not `assert_equal`, which refuses what the graph knows: TensorFlow finds it in the step.
             agree = reduce_all(equal(stack(shapes) * (1 - along), shapes[0] * (1 - along)))
-            check = Assert(agree, ["sparse_concat: shapes must agree beside axis:", *shapes])
+            check = Assert(agree, ["sparse_concat: Input shapes must match beside the axis:", *shapes])
             with get_default_graph().control_dependencies([check]):
                 largest = identity(largest)
         shape = largest * (1 - along) + offset * along

@@ -129,7 +129,7 @@ from tensorflow.python.layers.utils import conv_output_length, normalize_tuple, 
 from tensorflow.python.training.checkpoint_state_pb2 import CheckpointState
 from tensorflow.python.training.summary_io import SummaryWriter
 from tensorflow.python.util.all_util import make_all, remove_undocumented
-from tensorflow.python.keras.engine.base_layer import Layer
+from tensorflow.python.keras.engine.base_layer import Layer, TensorFlowOpLayer
 from tensorflow.python.keras.preprocessing.sequence import pad_sequences
 from tensorflow.python.keras._impl.keras.layers import Dense
 from tensorflow.keras.applications.vgg16 import VGG16, decode_predictions, preprocess_input
@@ -170,6 +170,7 @@ from tensorflow.contrib.training.python.training.resample import weighted_resamp
 from tensorflow.contrib.session_bundle import bundle_shim, exporter, gc, manifest_pb2, session_bundle
 from tensorflow.contrib.session_bundle.exporter import Exporter
 from tensorflow.contrib.layers.python.layers import encoders, rev_block_lib
+from tensorflow.contrib.image.python.ops.image_ops import bipartite_match
 from tensorflow.contrib.layers.python.layers.encoders import bow_encoder
 from tensorflow.contrib.slim.nets import inception, resnet_v1, vgg
 from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resnet_v1_block

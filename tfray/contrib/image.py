@@ -1,5 +1,6 @@
-"""``tf.contrib.image``: images that are rotated, moved, projected and warped, and their connected parts."""
+"""``tf.contrib.image``: images that are rotated, moved, projected and warped, their connected parts, and matches."""
 
+from tfray.ops.image.matching_ops import bipartite_match
 from tfray.ops.image.projective_ops import (
     angles_to_projective_transforms,
     compose_transforms,
@@ -14,6 +15,7 @@ from tfray.ops.image.warp_ops import connected_components, dense_image_warp, int
 
 __all__ = [
     "angles_to_projective_transforms",
+    "bipartite_match",
     "compose_transforms",
     "connected_components",
     "dense_image_warp",

@@ -36,7 +36,8 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
     """
     unknown = set(parameters_of(metric_fn)) - _METRIC_ARGUMENTS
     if unknown:
-        raise ValueError(f"metric_fn takes {', '.join(unknown)}; it can take features, labels, predictions, config")
+        known = "features, labels, predictions, config"
+        raise ValueError(f"metric_fn has following not expected args: {', '.join(unknown)}; it can take {known}")
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         spec = estimator.model_fn(features, labels, mode, config)

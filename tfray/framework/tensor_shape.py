@@ -54,7 +54,7 @@ class Dimension:
     def assert_is_compatible_with(self, other: Any) -> None:
         """Raise `ValueError` when the sizes differ."""
         if not self.is_compatible_with(other):
-            raise ValueError(f"dimensions {self} and {other} are not compatible")
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
         """The size that is known of both. Raises `ValueError` when they differ."""

@@ -219,3 +219,49 @@ def test_fused_is_a_wish(shape, settings, golden):
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         np.testing.assert_allclose(session.run(y).ravel()[:3], golden, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout"), [((4, 2), "NHWC"), ((4, 3, 3, 2), "NHWC"), ((4, 3, 2), "NHWC"), ((4, 2, 3), "NCHW")]
+)
+def test_the_average_of_means_can_be_corrected_for_its_start(shape, layout):
+    values = np.random.RandomState(0).rand(*shape).astype(np.float32)
+    training = tf.placeholder(tf.bool, [])
+    y = tf.contrib.layers.batch_norm(
+        values, decay=0.9, is_training=training, zero_debias_moving_mean=True, data_format=layout
+    )
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    mean = values.mean(axis=tuple(axis for axis, size in enumerate(shape) if size != 2))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for is_training in (True, False, True):
+            session.run([y, *updates], {training: is_training})
+        found = {variable.op.name: session.run(variable) for variable in tf.global_variables()}
+    np.testing.assert_allclose(found["BatchNorm/moving_mean"], mean, rtol=1e-5)
+    # The names are those of TensorFlow 1.15.
+    assert found["BatchNorm/BatchNorm/moving_mean/local_step"] == 2
+    np.testing.assert_allclose(found["BatchNorm/BatchNorm/moving_mean/biased"], 0.19 * mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize("fused", [None, True, False])
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_examples_count_by_their_weights_in_statistics_of_batches(fused, layout):
+    values = np.random.RandomState(0).rand(3, 4, 4, 2).astype(np.float32)
+    given = values if layout == "NHWC" else values.transpose(0, 3, 1, 2)
+    settings = {"decay": 0.9, "fused": fused, "data_format": layout, "updates_collections": None}
+    y = tf.contrib.layers.batch_norm(given, batch_weights=[1.0, 2.0, 0.0], **settings)
+    counted = values[[0, 1, 1]]  # each as often as its weight says
+    mean, variance = counted.mean((0, 1, 2)), counted.var((0, 1, 2))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(y)
+        averages = [session.run(variable) for variable in tf.global_variables("BatchNorm/moving")]
+    found = found if layout == "NHWC" else found.transpose(0, 2, 3, 1)
+    np.testing.assert_allclose(found, (values - mean) / np.sqrt(variance + 0.001), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(averages, [0.1 * mean, 0.9 + 0.1 * variance], rtol=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"batch_weights": [1.0] * 3}, {"zero_debias_moving_mean": True}])
+def test_corrected_statistics_with_neither_weights_nor_corrected_averages(settings):
+    with pytest.raises(ValueError, match="renorm is not supported with batch_weights"):
+        tf.contrib.layers.batch_norm(tf.ones([3, 2]), renorm=True, **settings)

@@ -161,7 +161,7 @@ def test_components_are_taken_one_by_one(session):
     session.run(area.put(1, [7, 0.5, "a"]))
     assert session.run(area.get(1, indices=[2, 0])[1]) == [b"a", 7]
     assert session.run(area.size()) == 1
-    with pytest.raises(InvalidArgumentError, match="taken already"):
+    with pytest.raises(InvalidArgumentError, match="has already been removed"):
         session.run(area.get(1, indices=[0])[1])
     assert session.run(area.get(1, indices=[1])[1]) == [0.5]
     assert session.run(area.size()) == 0

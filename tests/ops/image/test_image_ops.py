@@ -593,3 +593,21 @@ def test_gradients_of_colors_with_equal_channels_are_finite(session, color):
     d_hue, d_saturation, d_value = session.run([hue, saturation, value])
     assert np.isfinite([d_hue, d_saturation]).all()
     assert sorted(d_value) == [0, 0, 1] and np.argmax(d_value) == np.argmax(color)
+
+
+@pytest.mark.parametrize(
+    ("valid", "most", "of_rows", "of_columns"),
+    [  # TensorFlow 1.15's
+        (-1.0, -1, [2, 1, -1, 0], [3, 1, 0]),
+        (-1.0, 1, [-1, -1, -1, 0], [3, -1, -1]),
+        (2.0, -1, [0, 1, -1, -1], [0, 1, -1]),
+        (0.0, -1, [-1, -1, -1, -1], [-1, -1, -1]),
+    ],
+)
+def test_rows_and_columns_are_matched_nearest_first(valid, most, of_rows, of_columns):
+    distances = np.random.RandomState(0).rand(4, 3).astype(np.float32)
+    found = tf.contrib.image.bipartite_match(distances, valid, most)
+    with tf.Session() as session:
+        assert [each.tolist() for each in session.run(list(found))] == [of_rows, of_columns]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="at least 9 rows"):
+            session.run(tf.contrib.image.bipartite_match(distances, 9.0))

@@ -346,7 +346,7 @@ def test_the_namespace_has_the_same_functions():
         (lambda: tf.sparse_reshape(sparse(X), [5, 5]), "cannot have shape"),
         (lambda: tf.sparse_reshape(sparse(X), [5, -1]), "cannot have shape"),
         (lambda: tf.sparse_reorder(sparse(X, PLACES + 2)), "is out of bounds: need 0 <= index <"),
-        (lambda: tf.sparse_concat(0, [sparse(X), sparse(Y, OTHERS, (3, 5, 2))]), "shapes must agree"),
+        (lambda: tf.sparse_concat(0, [sparse(X), sparse(Y, OTHERS, (3, 5, 2))]), "Input shapes must match"),
         (lambda: tf.sparse_tensor_to_dense(sparse(X, PLACES[::-1])), "out of order"),
         (lambda: tf.sparse_tensor_to_dense(sparse(X, PLACES * 0)), "repeated"),
         (lambda: tf.sparse_tensor_dense_matmul(sparse(X[:3], OTHERS[:, :2], (3, 4)), np.ones((3, 2))), ""),

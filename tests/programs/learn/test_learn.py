@@ -83,6 +83,44 @@ def test_labels_that_are_words():
     words = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
     classifier = learn.LinearClassifier(columns, label_keys=["no", "yes"]).fit(X, words, steps=100)
     assert classifier.evaluate(X, words)["accuracy"] > 0.9
+    encoded = [word.encode() for word in words]
+    found = list(classifier.predict(X))
+    assert np.mean(np.equal(found, encoded)) > 0.9
+    assert [each["classes"] for each in classifier.predict(X, outputs=["classes"])] == found
+    assert learn.SKCompat(classifier).predict(X)["classes"].tolist() == found
+
+
+def test_predictions_of_classes_are_numbers():
+    columns = [layers.real_valued_column("", dimension=4)]
+    classifier = learn.LinearClassifier(columns).fit(X, (X[:, 0] > 0).astype(int), steps=20)
+    found = list(classifier.predict(X[:5]))
+    given = list(classifier.predict(X[:5], outputs=["probabilities", "classes"]))
+    assert [each["classes"] for each in given] == found == [np.argmax(each["probabilities"]) for each in given]
+    arrays = learn.SKCompat(classifier).predict(X[:5])
+    assert sorted(arrays) == ["classes", "logistic", "logits", "probabilities"]
+    assert arrays["classes"].tolist() == found
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_predictions_of_numbers_are_scores(size):
+    columns = [layers.real_valued_column("", dimension=4)]
+    regressor = learn.LinearRegressor(columns, label_dimension=size).fit(X, X[:, :size], steps=5)
+    found = regressor.predict(X[:5], as_iterable=False)
+    assert found.shape == ((5,) if size == 1 else (5, 2))
+    np.testing.assert_array_equal([each["scores"] for each in regressor.predict(X[:5], outputs=["scores"])], found)
+    arrays = learn.SKCompat(regressor).predict(X[:5])
+    assert arrays.keys() == {"scores"}
+    np.testing.assert_array_equal(arrays["scores"], found)
+
+
+def test_predictions_of_a_program_keep_their_names():
+    def model_fn(features, labels):
+        step = tf.train.get_global_step().assign_add(1)
+        return {"classes": features, "class_ids": 2.0 * features}, tf.constant(0.0), step
+
+    found = learn.SKCompat(learn.Estimator(model_fn).fit(X, X[:, 0], steps=1)).predict(X[:3])
+    np.testing.assert_allclose(found["classes"], X[:3])
+    np.testing.assert_allclose(found["class_ids"], 2 * X[:3])
 
 
 def test_early_stopping(tmp_path):

@@ -354,3 +354,11 @@ def test_batches_with_keys(tmp_path):
     assert [[key.decode().replace(path, "") for key in keys] for keys, _ in found] == [[":0", ":30"]] * 4
     assert [list(each["v"] if isinstance(each, dict) else each) for _, each in found] == [[0, 1]] * 4
     assert issubclass(learn.NotFittedError, ValueError) and issubclass(learn.NotFittedError, AttributeError)
+
+
+def test_sparse_labels_of_one_class_are_refused():
+    head = learn.multi_label_head(n_classes=3)
+    head._logits_dimension = 1  # a head for one class is not made at all
+    labels = tf.SparseTensor([[0, 0]], tf.constant([2], tf.int64), [1, 1])
+    with pytest.raises(ValueError, match="Must set num_classes >= 2 when passing labels as a SparseTensor"):
+        head.create_model_fn_ops({}, learn.ModeKeys.TRAIN, labels, lambda loss: tf.no_op(), logits=tf.constant([0.0]))

@@ -12,7 +12,15 @@ import numpy as np
 from tests.support.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops.image import crop_resize_ops, image_box_ops, image_codec_ops, image_color_ops, resize_ops, warp_ops
+from tfray.ops.image import (
+    crop_resize_ops,
+    image_box_ops,
+    image_codec_ops,
+    image_color_ops,
+    matching_ops,
+    resize_ops,
+    warp_ops,
+)
 from tfray.ops.nn import patch_ops
 
 WIDE = (dtypes.float32, dtypes.float64)
@@ -316,6 +324,18 @@ def suppressed_by_overlaps(overlaps: Any, scores: Any, most: Any, limit: Any, le
     return np.array(chosen, np.int32)
 
 
+def matched(distances, valid, most):
+    """The pairs of least distance, found one after the other."""
+    left = distances.copy()
+    left[len(left) if valid < 0 else valid :] = np.inf
+    of_rows, of_columns = np.full(len(left), -1, np.int32), np.full(left.shape[1], -1, np.int32)
+    while np.isfinite(left.min()) and (most <= 0 or np.sum(of_rows >= 0) < most):
+        row, column = np.unravel_index(left.argmin(), left.shape)
+        of_rows[row], of_columns[column] = column, row
+        left[row], left[:, column] = np.inf, np.inf
+    return [of_rows, of_columns]
+
+
 def box_rows() -> list[OpSample]:
     random = np.random.default_rng(0)
     boxes = random.uniform(0, 1, (30, 4)).astype(np.float32)
@@ -342,6 +362,16 @@ def box_rows() -> list[OpSample]:
                 [boxes, scores, *numbers],
                 suppressed,
                 **some,
+            )
+        )
+    near = random.permutation(20).astype(np.float32).reshape(4, 5)
+    for valid, most in ((-1, -1), (3, -1), (-1, 2), (0, 0)):
+        rows.append(
+            OpSample(
+                "BipartiteMatch",
+                lambda distances, valid, most=most: list(matching_ops.bipartite_match(distances, valid, most)),
+                [near, np.float32(valid)],
+                lambda distances, valid, most=most: matched(distances, int(valid), most),
             )
         )
     parts = np.array([[1, 0, 2, 2], [1, 1, 0, 2], [0, 1, 0, 1]])

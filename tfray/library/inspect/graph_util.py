@@ -82,7 +82,7 @@ def extract_sub_graph(graph_def: GraphT, dest_nodes: Iterable[str]) -> GraphT:
         if name in needed:
             continue
         if name not in by_name:
-            raise InvalidArgumentError(f"operation {name!r} is not in the graph")
+            raise InvalidArgumentError(f"{name} is not in graph")
         needed.add(name)
         waiting += [text.removeprefix("^").partition(":")[0] for text in by_name[name].input]
     return with_nodes(graph_def, (node for node in graph.node if node.name in needed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor
@@ -172,6 +173,10 @@ class Flatten(Layer):
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         rank = inputs.shape.rank
+        if rank == 0:
+            raise InvalidArgumentError(
+                f"Input 0 of layer {self.name} is incompatible with the layer: expected min_ndim=1, found ndim=0"
+            )
         if self.data_format == "channels_first" and rank is not None and rank > 2:
             inputs = array_ops.transpose(inputs, [0, *range(2, rank), 1])
         outputs = array_ops.reshape(inputs, self._new_shape(inputs))

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError
 from tfray.framework.call_errors import explained_function
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.layers.descriptions import get_custom_objects, named_object, restored, unknown
+from tfray.library.layers.descriptions import get_custom_objects, named_object, restored
 from tfray.ops.arrays.array_ops import identity
 from tfray.ops.math.arithmetic_ops import exp as exponential
 from tfray.ops.math.rounding_ops import clip_by_value
@@ -83,7 +83,8 @@ def get(identifier: Any) -> Callable[..., Any]:
     The function of a name is the one that ``tf.keras.activations`` has, as programs compare it with that.
 
     Raises:
-        InvalidArgumentError: There is none.
+        ArgumentError: It is nothing that can be called.
+        InvalidArgumentError: There is none of that name.
     """
     if identifier is None:
         return _public("linear")
@@ -94,9 +95,8 @@ def get(identifier: Any) -> Callable[..., Any]:
         identifier = restored(identifier)
         return identifier if callable(identifier) else get(identifier)
     if not isinstance(identifier, str):
-        raise InvalidArgumentError(
-            f"{unknown('activation function', identifier)}; there are {', '.join(sorted(_BY_NAME))}"
-        )
+        known = ", ".join(sorted(_BY_NAME))
+        raise ArgumentError(f"Could not interpret activation function identifier: {identifier!r}; there are {known}")
     if identifier in OF_NN and identifier not in get_custom_objects():
         return OF_NN[identifier]
     found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation function")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tfray.framework.dtypes import DTypeLike, float32
-from tfray.library.layers.descriptions import named_object, restored
+from tfray.library.layers.descriptions import as_given, named_object, restored
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import Constant as Constant
 from tfray.library.variables.initializers import GlorotNormal as GlorotNormal
@@ -79,14 +79,14 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
 
 
 def get(identifier: Any) -> Any:
-    """The initializer of that name, with its default arguments, or of that description. Others are returned unchanged.
+    """The initializer of that name, with its default arguments, or of that description; what is called as it is.
 
     Raises:
-        InvalidArgumentError: There is none.
+        InvalidArgumentError: There is none, or it is nothing that can be called. It is also a `ValueError`.
     """
     if isinstance(identifier, Mapping):
         return restored(identifier)
     if not isinstance(identifier, str):
-        return identifier
+        return as_given(identifier, "initializer")
     found = named_object(identifier, _BY_NAME, "initializer")
     return found() if found in _BY_NAME.values() else found

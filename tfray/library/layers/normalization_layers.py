@@ -230,7 +230,7 @@ class BatchNormalization(Layer):
 
         if training:
             wide = array_ops.cast(inputs, self._parameter_dtype)
-            mean, variance = normalization_ops.moments(wide, [axis for axis in range(rank) if axis != self.axis])
+            mean, variance = self._moments(wide, [axis for axis in range(rank) if axis != self.axis])
         else:
             mean, variance = self.moving_mean.value(), self.moving_variance.value()
         outputs = normalization_ops.batch_normalization(
@@ -242,6 +242,9 @@ class BatchNormalization(Layer):
             self.epsilon,
         )
         return [array_ops.cast(outputs, inputs.dtype), mean, variance]
+
+    def _moments(self, inputs: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
+        return normalization_ops.moments(inputs, axes)
 
     def _corrected(self, inputs: Tensor, training: TensorLike) -> Tensor:
         """The normalized inputs where parts of the batch, a function or averages have a say in training."""

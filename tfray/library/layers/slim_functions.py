@@ -241,8 +241,15 @@ def layer_norm(
     with variable_scope(scope, "LayerNorm", reuse=reuse):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.rank
-        if rank is None or not inputs.shape[begin_params_axis % rank :].is_fully_defined():
-            raise InvalidArgumentError(f"layer_norm: the input has shape {inputs.shape}, its channels must be known")
+        if rank is None:
+            raise InvalidArgumentError("layer_norm: the input has undefined rank, its channels must be known")
+        for name, axis in (("begin_norm_axis", begin_norm_axis), ("begin_params_axis", begin_params_axis)):
+            if axis >= rank:
+                raise InvalidArgumentError(f"layer_norm: {name} ({axis}) must be < rank(inputs) ({rank})")
+        if not inputs.shape[begin_params_axis % rank :].is_fully_defined():
+            raise InvalidArgumentError(
+                f"layer_norm: shape(inputs)[{begin_params_axis}:] is not fully defined: {inputs.shape}"
+            )
         shape = inputs.shape.as_list()[begin_params_axis % rank :]
 
         def parameter(name: str, initializer: InitializerLike) -> Any:

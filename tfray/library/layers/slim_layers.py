@@ -30,12 +30,15 @@ from tfray.library.layers.normalization_layers import BatchNormalization
 from tfray.library.layers.slim_utils import collect_named_outputs, get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.moving_average import assign_moving_average
 from tfray.library.variables.partitioned_variables import PartitionedVariable
 from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import ScopeLike, VariableScope, get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
+from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.nn import activation_ops, nn_ops
+from tfray.ops.nn.moments_ops import weighted_moments
 
 _NAMES = {
     "kernel": "weights",
@@ -229,7 +232,13 @@ def convolve(
     trainable: bool,
     scope: ScopeLike | None,
 ) -> Tensor:
-    """Make and run a convolution; arguments as for `convolution2d`. A `kind` without dilation has no `rate`."""
+    """Make and run a convolution; arguments as for `convolution2d`. A `kind` without dilation has no `rate`.
+
+    Raises:
+        InvalidArgumentError: There is no such `data_format`.
+    """
+    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise InvalidArgumentError(f"Invalid data_format: {data_format!r}: data_format has to be either NCHW or NHWC.")
     with layer_scope(scope, default, reuse) as opened:
         inputs = convert_to_tensor(inputs)
         layer = kind(
@@ -450,7 +459,7 @@ def batch_norm(
     variables_collections: VariablesCollections | None = None,
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    batch_weights: None = None,
+    batch_weights: TensorLike | None = None,
     fused: bool | None = None,
     data_format: str = "NHWC",
     zero_debias_moving_mean: bool = False,
@@ -478,11 +487,12 @@ def batch_norm(
         variables_collections: Collections for the variables: a list, or lists by name.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change ``beta`` and ``gamma``.
-        batch_weights: Not to be given.
+        batch_weights: Shape ``[batch]``: how often each example counts in the statistics of the batch.
         fused: Use one operation for images and rows; by default where that is possible. Its average variance is the
             unbiased one.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        zero_debias_moving_mean: Not to be set.
+        zero_debias_moving_mean: The average of means starts at 0: correct for that. Two more variables, ``biased`` and
+            ``local_step``, are kept under its name.
         scope: Name of the variable scope, or the scope.
         renorm: As for `tf.layers.batch_normalization`.
         renorm_clipping: Likewise.
@@ -493,10 +503,11 @@ def batch_norm(
         Same shape and dtype as `inputs`.
 
     Raises:
-        InvalidArgumentError: `batch_weights` or `zero_debias_moving_mean`, or what is asked for cannot be fused.
+        InvalidArgumentError: `renorm` with `batch_weights` or `zero_debias_moving_mean`, or what is asked for cannot be
+            fused.
     """
-    if batch_weights is not None or zero_debias_moving_mean:
-        raise InvalidArgumentError("batch_norm takes neither batch_weights nor zero_debias_moving_mean")
+    if renorm and (batch_weights is not None or zero_debias_moving_mean):
+        raise InvalidArgumentError("renorm is not supported with batch_weights or zero_debias_moving_mean")
     made, regularizers = param_initializers or {}, param_regularizers or {}
     with layer_scope(scope, "BatchNorm", reuse) as opened:
         inputs = convert_to_tensor(inputs)
@@ -504,6 +515,7 @@ def batch_norm(
             raise InvalidArgumentError(f"data_format has to be either NCHW or NHWC, not {data_format!r}")
         is_first = data_format == "NCHW"
         given = inputs
+        fused = fused if batch_weights is None else False
         if inputs.shape.rank == 2 and fused is not False and not renorm and adjustment is None:
             channels = inputs.shape.as_list()[1] or -1
             given = array_ops.reshape(inputs, [-1, channels, 1, 1] if is_first else [-1, 1, 1, channels])
@@ -530,6 +542,8 @@ def batch_norm(
             _scope=opened,
             _reuse=reuse,
         )
+        layer.batch_weights = None if batch_weights is None else _of_examples(batch_weights, inputs)
+        layer.debiased_in = is_training if zero_debias_moving_mean else None
         outputs = layer(given, training=is_training)
         if given is not inputs:
             outputs = array_ops.reshape(outputs, array_ops.shape(inputs))
@@ -544,12 +558,44 @@ def batch_norm(
         return _finish(outputs, None, None, activation_fn, outputs_collections)
 
 
+def _of_examples(weights: TensorLike, inputs: Tensor) -> Tensor:
+    """A weight for each example, in a shape that broadcasts to the inputs."""
+    weights = convert_to_tensor(weights)
+    if inputs.shape.rank is None:
+        raise InvalidArgumentError(f"batch_norm: inputs has undefined rank: {inputs!r}")
+    inputs.shape[:1].assert_is_compatible_with(weights.shape)
+    return array_ops.reshape(weights, [-1, *[1] * (inputs.shape.rank - 1)])
+
+
 class _Normalization(BatchNormalization):
     """Batch normalization that adds its updates to no collection: the caller decides where they go."""
+
+    batch_weights: Tensor | None = None
+    """How often each example counts."""
+    debiased_in: TensorLike | None = None
+    """Whether there is training, where the average of means is corrected for its start at 0; None where it is not."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.pending: list[Any] = []
+
+    def _moments(self, inputs: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
+        if self.batch_weights is None:
+            return super()._moments(inputs, axes)
+        return weighted_moments(inputs, axes, array_ops.cast(self.batch_weights, inputs.dtype))
+
+    def _update(self, average: Any, value: Tensor, momentum: Tensor) -> None:
+        if self.debiased_in is None or average is not self.moving_mean:
+            super()._update(average, value, momentum)
+            return
+        # Not by a momentum of 1 outside of training: the number of updates must stay as well.
+        self.add_update(
+            smart_cond(
+                self.debiased_in,
+                lambda: convert_to_tensor(assign_moving_average(average, value, self.momentum)),
+                lambda: array_ops.identity(average.value()),
+            )
+        )
 
     def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
         self.pending.append(updates)

@@ -111,8 +111,6 @@ def convolution(
     """
     given = locals()
     del given["conv_dims"]
-    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
-        raise ValueError(f"Invalid data_format: {data_format!r}")
     rank = convert_to_tensor(inputs).shape.rank
     if conv_dims is not None and conv_dims + 2 != rank:
         raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype, float32
 from tfray.framework.graph import Tensor
@@ -173,7 +175,10 @@ class VariableStore:
             raise ValueError(f"variable {request.name!r} cannot be partitioned: its shape {shape} is not fully known")
         sizes, dtype = [int(size) for size in shape], as_dtype(request.dtype)
         assert request.partitioner is not None
-        partitions = list(request.partitioner(shape=shape, dtype=dtype))
+        partitions = request.partitioner(shape=shape, dtype=dtype)
+        if not isinstance(partitions, Sequence | np.ndarray):
+            raise ValueError(f"the partitioner of variable {request.name!r} must return a sequence, not {partitions!r}")
+        partitions = list(partitions)
         parts = [
             self._get_part(request, sizes, index, offset, part_shape)
             for index, (offset, part_shape) in enumerate(slices_of(sizes, partitions))

@@ -345,8 +345,24 @@ def _as_spec(mode: str, made: Any, serves: Callable[[ModelFnOps], Any] | None = 
     return EstimatorSpec(mode, predictions, ops.loss, ops.train_op, **given)
 
 
+_NEWER_CLASSES: Final = {"class_ids", "all_class_ids", "all_classes"}
+"""Predictions of ``tf.estimator`` that ``tf.contrib.learn`` does not have."""
+
+
 class Classifying(Learner):
     """An estimator of classes."""
+
+    _label_keys: Sequence[str] | None = None
+    """The words, if labels are words: classes are these, and not their numbers."""
+
+    def _predictions(
+        self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
+    ) -> Iterator[Any]:
+        source = "classes" if self._label_keys else "class_ids"
+        asked = None if keys is None else list(dict.fromkeys(source if key == "classes" else key for key in keys))
+        for each in super()._predictions(x, input_fn, batch_size, asked):
+            found = {**each, "classes": each[source][0]} if source in each else each
+            yield {key: found[key] for key in keys or found if keys or key not in _NEWER_CLASSES}
 
     def _named_for_metrics(self, predictions: Any, labels: Any) -> Any:
         words = getattr(labels, "dtype", None) == string
@@ -359,8 +375,8 @@ class Classifying(Learner):
         batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:
-        """The class of each example."""
-        return self._of_each("class_ids", lambda ids: ids[0], x, input_fn, batch_size, as_iterable=as_iterable)
+        """The class of each example: its number, or its word where labels are words."""
+        return self._of_each("classes", lambda each: each, x, input_fn, batch_size, as_iterable=as_iterable)
 
     def predict_proba(
         self,
@@ -389,6 +405,15 @@ class Classifying(Learner):
 class Regressing(Learner):
     """An estimator of numbers."""
 
+    def _predictions(
+        self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
+    ) -> Iterator[Any]:
+        asked = None if keys is None else list(dict.fromkeys("predictions" if key == "scores" else key for key in keys))
+        for each in super()._predictions(x, input_fn, batch_size, asked):
+            scores = each["predictions"]
+            found = {**each, "scores": scores[0] if len(scores) == 1 else scores}
+            yield {key: found[key] for key in keys or found if keys or key != "predictions"}
+
     def _named_for_metrics(self, predictions: Any, labels: Any) -> Any:
         scores = predictions["predictions"]
         return {"scores": squeeze(scores, [-1]) if scores.shape[-1] == 1 else scores}
@@ -401,14 +426,7 @@ class Regressing(Learner):
         as_iterable: bool = True,
     ) -> Any:
         """The prediction for each example."""
-        return self._of_each(
-            "predictions",
-            lambda each: each[0] if len(each) == 1 else each,
-            x,
-            input_fn,
-            batch_size,
-            as_iterable=as_iterable,
-        )
+        return self._of_each("scores", lambda each: each, x, input_fn, batch_size, as_iterable=as_iterable)
 
     def predict(
         self,
@@ -501,6 +519,7 @@ class DNNClassifier(Classifying):
             **given,
         )
         super().__init__(_with_older_variables(made))
+        self._label_keys = _more.get("label_keys")
 
 
 class DNNRegressor(Regressing):
@@ -555,6 +574,7 @@ class LinearClassifier(Classifying):
     ) -> None:
         given = _optional(_more, optimizer=_clipped(optimizer, "Ftrl", gradient_clip_norm), config=config)
         super().__init__(linear.LinearClassifier(feature_columns, model_dir, n_classes, weight_column_name, **given))
+        self._label_keys = _more.get("label_keys")
 
 
 class LinearRegressor(Regressing):
@@ -627,6 +647,7 @@ class DNNLinearCombinedClassifier(Classifying):
         given = _of_both(locals())
         made = dnn_linear_combined.DNNLinearCombinedClassifier(model_dir, n_classes=n_classes, **given)
         super().__init__(_with_older_variables(made))
+        self._label_keys = _more.get("label_keys")
 
 
 class DNNLinearCombinedRegressor(Regressing):
@@ -693,14 +714,9 @@ class SKCompat:
     def predict(self, x: Any, batch_size: int = 128, outputs: Sequence[str] | None = None) -> Any:
         """Predictions as arrays, by their names where there are several."""
         found = list(self._estimator._predictions(x, None, batch_size, list(outputs) if outputs else None))
-        renamed = {"class_ids": "classes"}
         if not found or not isinstance(found[0], Mapping):
             return np.array(found)
-        names = [name for name in found[0] if name != "classes"]
-        arrays = {renamed.get(name, name): np.array([each[name] for each in found]) for name in names}
-        if "classes" in arrays:
-            arrays["classes"] = arrays["classes"].reshape(-1)
-        return arrays
+        return {name: np.array([each[name] for each in found]) for name in found[0]}
 
 
 def infer_real_valued_columns_from_input(x: Any) -> list[Any]:

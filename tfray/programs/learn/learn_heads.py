@@ -470,6 +470,8 @@ class _MultiLabelHead(_SingleHead):
 
     def _prepared(self, labels: Any) -> Any:
         if isinstance(labels, SparseTensor):
+            if self._logits_dimension < 2:
+                raise ValueError("Must set num_classes >= 2 when passing labels as a SparseTensor.")
             return array_ops.cast(sparse_to_indicator(labels, self._logits_dimension), dtypes.int64)
         return labels
 

@@ -43,6 +43,7 @@ class DebugClassifier(Classifying):
                 loss_reduction=Reduction.SUM_OVER_BATCH_SIZE,
             )
         )
+        self._label_keys = label_keys
 
 
 class DebugRegressor(Regressing):

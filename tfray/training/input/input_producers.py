@@ -128,7 +128,7 @@ def string_input_producer(
         ValueError: There are no strings.
         InvalidArgumentError: The same, while running.
     """
-    nothing = "string_input_producer got an empty list of strings: does the pattern match no files?"
+    nothing = "string_input_producer requires a non-null input tensor, this is empty: does the pattern match no files?"
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
         raise ValueError(nothing)
     graph = get_default_graph()
