@@ -113,7 +113,10 @@ def test_public_functions_stay_themselves():
         (lambda: tf.random_uniform([2], seed=1.5), "seed must be an integer or None, got 1.5"),
         (lambda: tf.layers.conv2d(tf.ones([1, 4, 4, 1]), 2, 3, padding=5), "padding is 5, expected 'same' or 'valid'"),
         (lambda: tf.keras.layers.MaxPooling1D(tf.constant(1.0)), "pool_size is <tf.Tensor .* expected an integer"),
-        (lambda: tf.keras.layers.Dense(2, activation=[1]), r"Unknown activation function:\[1\]"),
+        (
+            lambda: tf.keras.layers.Dense(2, activation=[1]),
+            r"Could not interpret activation function identifier: \[1\]",
+        ),
         (lambda: tf.logging.log("INFO", "text"), "level must be an integer, such as .* got 'INFO'"),
         (lambda: tf.gfile.Copy("f" * 5000, "g"), "File name too long"),
         (lambda: tf.TensorShape(object()), "a shape cannot be"),

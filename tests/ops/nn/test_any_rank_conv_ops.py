@@ -107,7 +107,7 @@ def test_arguments_are_checked():
         tf.nn.max_pool3d(VOLUMES[0], 2, 2, "SAME")
     with pytest.raises(tf.errors.InvalidArgumentError, match="MAX or AVG"):
         tf.nn.pool(VOLUMES, [2, 2, 2], "MIN", "SAME")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="NDHWC or NCDHW"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="either NCDHW or NDHWC, not 'NHWC'"):
         tf.nn.avg_pool3d(VOLUMES, 2, 2, "SAME", "NHWC")
 
 

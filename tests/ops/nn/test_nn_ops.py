@@ -167,7 +167,7 @@ def test_spellings_of_convolution_arguments():
         ({"padding": "FULL"}, "SAME, VALID or four pairs"),
         ({"padding": [[0, 0], [1, 1]]}, "four pairs"),
         ({"padding": [[1, 0], [1, 1], [0, 0], [0, 0]]}, "none along batch"),
-        ({"data_format": "CHWN"}, "NHWC or NCHW"),
+        ({"data_format": "CHWN"}, "either NCHW or NHWC, not 'CHWN'"),
         ({"filters": np.ones((1, 1, 1, 1), np.float32)}, "exactly one"),
         ({"padding": None}, "required"),
     ],
