@@ -55,6 +55,14 @@ _CACHED_BYTES, _CACHE_WAY_BYTES, _MOST_DEPTH = 1 << 20, 1 << 17, 256
 """What a slab's rows depend on: half of a core's cache of 2 MB, one of its 16 ways (rows that lie as far apart share
 one set), and the most rows, above which it pays no more."""
 
+_SHALLOW: Final = range(45, 105)
+"""Depths of a product that is computed in tiles, where rows of the right matrix share few sets of the cache: gradients
+of weights from so many examples. Otherwise it takes up to twice as long. Fewer rows stay in the cache; with more terms
+the library packs the right matrix."""
+
+_TILE_ROWS, _TILE_COLUMNS = 256, 512
+"""Sizes of such a tile. The library packs a right matrix of so few columns; a wider one it reads where it lies."""
+
 _PACKED_ROWS: Final = 256
 """Most rows of the left matrix for which a kept right one is packed: with more, packing is soon made up for anyway."""
 
@@ -175,7 +183,7 @@ def _product(
     if not dnnl.has_wide_vectors and b_strides[-1] == 1 and b_strides[-2] % _ALIASED == 0:
         return None
     try:
-        made: dict[tuple[bool, tuple[Shape, ...]], list[Primitive]] = {}
+        made: dict[tuple[bool, tuple[Shape, ...]], _PartForm] = {}
         items, scratch_bytes = [], 0
         for part in parts:
             calls: list[Call] = []
@@ -183,36 +191,63 @@ def _product(
                 sizes = tuple(_cut_sizes(whole, slices) for (whole, _), slices in zip(layouts, slab, strict=True))
                 key = bool(calls), sizes
                 if key not in made:
-                    made[key] = _primitives(dnnl, sizes, layouts, adds=bool(calls))
+                    made[key] = _part_form(dnnl, sizes, layouts, adds=bool(calls))
                 offsets = [_offset(piece, strides) for piece, (_, strides) in zip(slab, layouts, strict=True)]
-                first, second, third = map(Place, range(3), offsets)
-                if len(made[key]) == 1:
-                    calls.append(Call(made[key][0], [first, second, third]))
-                else:
-                    scratch_bytes = max(scratch_bytes, 4 * prod(sizes[2]))
-                    calls.append(Call(made[key][0], [first, second, Place(SCRATCH)]))
-                    calls.append(Call(made[key][1], [Place(SCRATCH), third]))
+                calls += made[key].calls(list(map(Place, range(3), offsets)))
+                scratch_bytes = max(scratch_bytes, made[key].scratch_bytes)
             items.append(calls)
     except Unsupported:
         return None
     return PrimitiveBatch(dnnl, items, len(layouts), (scratch_bytes, 0))
 
 
-def _primitives(dnnl: Library, sizes: Sequence[Shape], layouts: Sequence[_Layout], adds: bool) -> list[Primitive]:
-    """What computes a part of a product; where the right matrix is turned, into memory of its own, and what copies it.
+class _PartForm(NamedTuple):
+    """How to compute a part of a product.
 
-    The library packs a turned matrix only if the rows of the result follow each other. Otherwise the product takes 1.1
-    to 1.5 times as long, if its rows are few beside those of the right matrix, so that copying takes little.
+    Attributes:
+        product: Takes the left matrix, the right one and the result.
+        turning: Writes the left matrix into scratch memory row by row, for `product`; None where it takes it as it is.
+        copying: Copies the result, which `product` writes into scratch memory; None where it writes it in place.
+        scratch_bytes: Size of the scratch memory.
+    """
+
+    product: Primitive
+    turning: Primitive | None = None
+    copying: Primitive | None = None
+    scratch_bytes: int = 0
+
+    def calls(self, places: Sequence[Place]) -> list[Call]:
+        """The calls that compute it, from the places of left matrix, right matrix and result."""
+        left, right, result = places
+        scratch = Place(SCRATCH)
+        if self.turning is not None:
+            return [Call(self.turning, [left, scratch]), Call(self.product, [scratch, right, result])]
+        if self.copying is not None:
+            return [Call(self.product, [left, right, scratch]), Call(self.copying, [scratch, result])]
+        return [Call(self.product, [left, right, result])]
+
+
+def _part_form(dnnl: Library, sizes: Sequence[Shape], layouts: Sequence[_Layout], adds: bool) -> _PartForm:
+    """How to compute a part of a product.
+
+    The library packs a turned right matrix only if the rows of the result follow each other. Otherwise the product
+    takes 1.1 to 1.5 times as long, if its rows are few beside those of the right matrix, so that copying takes little.
+
+    With a turned left matrix it reads a right one where it lies, though rows of that share few sets of the cache.
     """
     left, right, result = _laid_out(dnnl, sizes, layouts)
     rows, columns = sizes[2][-2:]
-    is_turned = layouts[1][1][-1] != 1
+    turned_left, turned_right = (strides[-1] != 1 for _, strides in layouts[:2])
+    if turned_left and _is_shallow(*layouts[:2]):
+        plain = dnnl.layout(sizes[0], (sizes[0][1], 1))
+        turning = reorder(dnnl, left, plain)
+        return _PartForm(_primitive(dnnl, plain, right, result), turning, scratch_bytes=4 * prod(sizes[0]))
     is_dense = columns == layouts[2][1][-2]
-    if adds or not is_turned or is_dense or len(sizes[2]) > 2 or 2 * rows > sizes[0][1]:
-        return [_primitive(dnnl, left, right, result, adds=adds)]
+    if adds or not turned_right or is_dense or len(sizes[2]) > 2 or 2 * rows > sizes[0][1]:
+        return _PartForm(_primitive(dnnl, left, right, result, adds=adds))
     dense = dnnl.layout(sizes[2], (columns, 1))
     copying = reorder(dnnl, dense, result)
-    return [_primitive(dnnl, left, right, dense), *([] if copying is None else [copying])]
+    return _PartForm(_primitive(dnnl, left, right, dense), None, copying, 4 * prod(sizes[2]))
 
 
 @lru_cache(maxsize=1024)
@@ -265,9 +300,32 @@ def _cut_product(
     layouts = [(a, a_strides), (b, b_strides), (shape, _contiguous(shape) if out_strides is None else out_strides)]
     if not all(_is_plain(sizes, strides) for sizes, strides in layouts):
         return None
+    if _is_shallow(*layouts[:2]):
+        return dnnl, layouts, _tiles(shape)
     # With a matrix that is turned, parts of all rows, or of all columns, are faster.
     in_grid = all(strides[-1] == 1 for strides in (a_strides, b_strides))
     return dnnl, layouts, _parts(shape, _part_count(_work(a, b, shape)), in_grid)
+
+
+def _is_shallow(left: _Layout, right: _Layout) -> bool:
+    """Whether a product has few terms, many rows, and a right matrix whose rows share few sets of the cache."""
+    (sizes, _), (_, strides) = left, right
+    is_aliased = strides[-1] == 1 and strides[-2] % _ALIASED == 0
+    return len(sizes) == 2 and is_aliased and sizes[1] in _SHALLOW and sizes[0] > _FEW_ROWS[-1]
+
+
+def _tiles(shape: Shape) -> list[_Part]:
+    """A product cut into tiles, of about the same size."""
+    rows, columns = (_even_slices(size, most) for size, most in zip(shape, (_TILE_ROWS, _TILE_COLUMNS), strict=True))
+    whole = slice(None)
+    return [((row, whole), (whole, column), (row, column)) for row, column in itertools.product(rows, columns)]
+
+
+def _even_slices(size: int, most: int) -> list[slice]:
+    """Slices of `most` elements or less, which begin at multiples of `_GRAIN`."""
+    units, count = -(-size // _GRAIN), -(-size // most)
+    ends = [units * i // count * _GRAIN for i in range(count)] + [size]
+    return list(map(slice, ends[:-1], ends[1:]))
 
 
 def _laid_out(dnnl: Library, sizes: Sequence[Shape], layouts: Sequence[_Layout]) -> list[Handle]:

@@ -113,6 +113,19 @@ def test_rows_that_share_a_set_of_the_cache_are_packed(columns, turned, wide, mo
     np.testing.assert_allclose(matrix_product(np, a, b), wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.skipif(onednn.library() is None or not can_compile(), reason="the extra `fast` is not installed")
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("depth", [44, 45, 60, 104, 105])
+@pytest.mark.parametrize(("rows", "columns"), [(65, 1024), (300, 2048), (1037, 1024)])
+def test_products_of_few_terms_by_rows_that_share_a_set_of_the_cache(rows, columns, depth, turned):
+    random = np.random.default_rng(depth)
+    a, b = (random.normal(size=size).astype(np.float32) for size in ((rows, depth), (depth, columns)))
+    wanted = a.astype(np.float64) @ b
+    a = np.ascontiguousarray(a.T).T if turned else a
+    for out in (None, np.zeros((rows, 2 * columns), np.float32)[:, columns:]):
+        np.testing.assert_allclose(matrix_product(np, a, b, out), wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("left", "right"), [((3000, 70), (70, 1)), ((3, 900, 200), (3, 200, 1))])
 @pytest.mark.parametrize("turned", [False, True])
 def test_columns_are_multiplied_by_blas(left, right, turned):
