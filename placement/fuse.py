@@ -1,8 +1,9 @@
 """Forms of operations that compute less: with the one before, or with what another has noted.
 
 A bias, and relu, are computed with the convolution that they follow; relu also with batch normalization, and the
-gradient of both in one. Max pooling notes where each maximum was if the step needs its gradient too. Of a product that
-is split into columns, only those that are used are computed.
+gradient of both in one. Max pooling notes where each maximum was if the step needs its gradient too. The gradient of
+relu also sums up that of the bias before it. Of a product that is split into columns, only those that are used are
+computed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 
 _ACTIVATIONS: Final = {"Relu": "ReluGrad", "Relu6": "Relu6Grad"}
@@ -105,7 +107,9 @@ def _gradient_through_activation(op: Operation, inputs: Sequence[Tensor]) -> Fus
 
 
 def noted_by(op: Operation) -> Operation | None:
-    """The operation that can note what `op`, its gradient, finds out otherwise; None if there is none."""
+    """The operation that can note what `op`, which comes later, finds out otherwise; None if there is none."""
+    if op.type == "BiasAddGrad":
+        return _gate_before(op)
     if op.type != "MaxPoolGrad":
         return None
     images, maxima, _ = op.inputs
@@ -116,9 +120,33 @@ def noted_by(op: Operation) -> Operation | None:
     return pool if {*op.placed_with, *pool.placed_with} <= {pool.name} else None
 
 
+def _gate_before(op: Operation) -> Operation | None:
+    """The gradient of an activation that can sum up that of a bias, `op`, while it has it in hand; or None.
+
+    It cannot if it is computed element by element with what comes before it.
+    """
+    gate = op.inputs[0].op
+    if gate.type not in _ACTIVATIONS.values() or gate.device != op.device or op.attrs["data_format"] != "NHWC":
+        return None
+    before = gate.inputs[0].op.op_def.kernel_for("CPU")
+    is_chained = before is not None and before.elementwise is True
+    is_alone = not (is_chained or gate.control_inputs or op.control_inputs)
+    return gate if is_alone and gate.outputs[0].dtype is dtypes.float32 else None
+
+
 def noting_form(op: Operation, inputs: Sequence[Tensor]) -> FusedForm:
-    """What computes `op`, and notes something for its gradient (see `noted_by`)."""
-    return FusedForm("_MaxPoolWithPlaces", list(inputs), op.attrs)
+    """What computes `op`, and notes something for a later operation (see `noted_by`)."""
+    if op.type == "MaxPool":
+        return FusedForm("_MaxPoolWithPlaces", list(inputs), op.attrs)
+    modes = {gradient: activation for activation, gradient in _ACTIVATIONS.items()}
+    return FusedForm("_GatedBiasAddGrad", list(inputs), {"activation_mode": modes[op.type], "data_format": "NHWC"})
+
+
+def noted_result(op: Operation, inputs: Sequence[Tensor]) -> Tensor | None:
+    """What has been noted if that is all that `op` computes, else None."""
+    if op.type != "BiasAddGrad" or inputs[0].op.type != "_GatedBiasAddGrad" or inputs[0].value_index != 0:
+        return None
+    return inputs[0].op.outputs[1] if noted_by(op) is not None else None
 
 
 def form_with_notes(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None:
@@ -128,7 +156,7 @@ def form_with_notes(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None
         op: The operation.
         inputs: Its inputs, in the graph to which the result is to be added.
     """
-    if noted_by(op) is None or inputs[1].op.type != "_MaxPoolWithPlaces":
+    if op.type != "MaxPoolGrad" or noted_by(op) is None or inputs[1].op.type != "_MaxPoolWithPlaces":
         return None
     images, maxima, d_outputs = inputs
     attrs = {**op.attrs, "_class": [maxima.op.name]}  # what is noted is for one kind of device

@@ -23,6 +23,7 @@ from tfray.placement.fuse import (
     form_with_notes,
     fused_form,
     noted_by,
+    noted_result,
     noting_form,
     product_of_part,
 )
@@ -94,7 +95,7 @@ class _Simplifier:
                 if self._used.isdisjoint(op.outputs):
                     self._used.update(op.outputs)
             self._note_uses(ops)
-            self._noting = {pool for pool in map(noted_by, ops) if pool is not None}
+            self._noting = {noting for noting in map(noted_by, ops) if noting is not None}
             self._activations = {norm: op for op in ops if (norm := self._activated(op)) is not None}
             for tensor in fed:
                 self._add_feed(tensor, tensor.op in run)
@@ -213,6 +214,9 @@ class _Simplifier:
             return inputs[0].op, [inputs[0]]
         if inputs and self._activations.get(op.inputs[0].op) is op and inputs[0].op.type == "_FusedBatchNormEx":
             return inputs[0].op, [inputs[0]]
+        noted = noted_result(op, inputs) if inputs else None
+        if noted is not None:
+            return noted.op, [noted]
         folded = self._fold(op, inputs, controls)
         if folded is not None:
             return folded

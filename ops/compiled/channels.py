@@ -6,7 +6,7 @@ has its own results, which the caller puts together. So the number of threads ch
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numba import njit
@@ -25,6 +25,9 @@ from tfray.ops.compiled.vectors import (
     store_upto,
     where,
 )
+
+WIDE_BLOCK: Final = 1024
+"""Columns whose sums are computed together, row by row: rows of so many are read at the speed of memory."""
 
 
 @njit(inline="always")
@@ -184,6 +187,48 @@ def sums(
                 store_upto(products, target + j, e, rest)
 
 
+def totals(
+    first: Int,
+    last: Int,
+    rows: Int,
+    part_rows: Int,
+    blocks: Int,
+    pieces: Int,
+    width: Int,
+    y_step: Int,
+    y: Floats,
+    found: Floats,
+) -> None:
+    """Sums of the columns of each part, ``[parts, columns]``.
+
+    A row has so many pieces of `width` columns, which begin `y_step` elements apart. An item is a block of the columns
+    of a part: there are several only if a row is one piece.
+    """
+    for item in range(first, last):
+        start = item // blocks * part_rows
+        stop = min(start + part_rows, rows)
+        column, end, whole = _block(item % blocks, blocks, width)
+        target = item // blocks * pieces * width
+        for j in range(target + column, target + (pieces - 1) * width + end):
+            found[j] = 0
+        for piece in range(start * pieces, stop * pieces):
+            i, to = piece * y_step, target + piece % pieces * width
+            for j in range(column, whole, 16):
+                store(found, to + j, load(found, to + j) + load(y, i + j))
+            if whole < end:
+                n = end - whole
+                k = load_upto(found, to + whole, n) + load_upto(y, i + whole, n)
+                store_upto(found, to + whole, k, n)
+
+
+@njit(inline="always")
+def _block(index: Int, blocks: Int, width: Int) -> tuple[int, int, int]:
+    """The columns of a block: the first, the end, and the end of those that fill vectors."""
+    column = index * WIDE_BLOCK
+    end = width if index == blocks - 1 else column + WIDE_BLOCK
+    return column, end, (end - column) // 16 * 16 + column
+
+
 def differentiate(
     first: Int,
     last: Int,
@@ -217,6 +262,50 @@ def differentiate(
 
 
 # -- the same, behind an activation ----------------------------------------------------------------------
+
+
+@njit(inline="always")
+def _let_through(y: Any, x: Any, last: Any) -> Any:
+    """`y` where `x` is greater than 0 and at most `last`, else 0 times `y`."""
+    return y * where((x > fill(np.float32(0))) & (x <= last), fill(np.float32(1)), fill(np.float32(0)))
+
+
+def gated_totals(
+    first: Int,
+    last: Int,
+    rows: Int,
+    part_rows: Int,
+    blocks: Int,
+    pieces: Int,
+    width: Int,
+    y_step: Int,
+    x_step: Int,
+    y: Floats,
+    x: Floats,
+    greatest: Float,
+    out: Floats,
+    found: Floats,
+) -> None:
+    """What `_let_through` leaves of `y`, and as `totals` its sums. `out` may be `y`."""
+    most = fill(greatest)
+    for item in range(first, last):
+        start = item // blocks * part_rows
+        stop = min(start + part_rows, rows)
+        column, end, whole = _block(item % blocks, blocks, width)
+        target = item // blocks * pieces * width
+        for j in range(target + column, target + (pieces - 1) * width + end):
+            found[j] = 0
+        for piece in range(start * pieces, stop * pieces):
+            i, m, o, to = piece * y_step, piece * x_step, piece * width, target + piece % pieces * width
+            for j in range(column, whole, 16):
+                k = _let_through(load(y, i + j), load(x, m + j), most)
+                store(out, o + j, k)
+                store(found, to + j, load(found, to + j) + k)
+            if whole < end:
+                n = end - whole
+                k = _let_through(load_upto(y, i + whole, n), load_upto(x, m + whole, n), most)
+                store_upto(out, o + whole, k, n)
+                store_upto(found, to + whole, load_upto(found, to + whole, n) + k, n)
 
 
 @njit(inline="always")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,8 +29,11 @@ from tfray.ops.math.arithmetic_ops import multiply, reciprocal, subtract, truedi
 from tfray.ops.math.comparison_ops import equal, greater_equal
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
+from tfray.ops.nn.activation_ops import RELU6_GRAD, RELU_GRAD
 from tfray.ops.nn.activation_ops import relu as relu
 from tfray.ops.nn.activation_ops import relu_grad as relu_grad
+from tfray.ops.nn.device.device_kernels import elements, has_kernels
+from tfray.ops.nn.fast_normalization import Columns, can_normalize
 from tfray.ops.random.random_ops import random_uniform
 
 # -- biases --------------------------------------------------------------------------------------------
@@ -151,6 +154,8 @@ def bias_add_grad(out_backprop: TensorLike, data_format: str | None = None, name
 def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
     xp, axis = ctx.xp, d_output.ndim - 1 if ctx.attr("data_format") == "NHWC" else 1
     channels = d_output.shape[axis]
+    if can_normalize(xp, ctx.attr("data_format"), d_output):
+        return Columns(d_output).totals(d_output)
     is_by_rows = axis == d_output.ndim - 1 and d_output.flags.c_contiguous and d_output.dtype.char in "fd"
     if xp is np and is_by_rows and d_output.size:
         return sums.of_short_rows(d_output, channels)
@@ -182,6 +187,39 @@ BIAS_ADD_GRAD = register(
         shape=_bias_add_grad_shape,
         kernels=on_every_device(_bias_add_grad_kernel),
         gradient=_bias_add_grad_gradient,
+    )
+)
+
+
+_LAST_LET_THROUGH: Final = {"Relu": math.inf, "Relu6": float(np.nextafter(np.float32(6), np.float32(0)))}
+"""By activation, the greatest output whose gradient goes through."""
+
+
+def _gated_bias_add_grad_kernel(
+    ctx: KernelContext, d_output: Array, features: Array, out: Array | None = None
+) -> list[Array]:
+    mode = ctx.attr("activation_mode")
+    if can_normalize(ctx.xp, "NHWC", d_output, features):
+        gated = np.empty_like(d_output) if out is None else out
+        return [gated, Columns(d_output).gated_totals(d_output, features, _LAST_LET_THROUGH[mode], gated)]
+    gate = (RELU_GRAD if mode == "Relu" else RELU6_GRAD).kernels["CPU"]
+    if has_kernels(ctx.xp, d_output, features):
+        gated = ctx.xp.empty(d_output.shape, d_output.dtype) if out is None else out
+        elements(ctx.xp, str(gate.element), [d_output, features], gated)
+    else:
+        gated = gate.function(ctx, d_output, features, out=out)
+    return [gated, _bias_add_grad_kernel(ctx, gated)]
+
+
+GATED_BIAS_ADD_GRAD = register(
+    OpDef(
+        name="_GatedBiasAddGrad",  # made of two operations when a step is compiled (`placement.fuse`)
+        inputs=("gradients: T", "features: T"),
+        outputs=("backprops: T", "output: T"),
+        attrs=("activation_mode", "data_format"),
+        types={"T": dtypes.REAL},
+        shape=lambda op: [op.inputs[0].shape, *_bias_add_grad_shape(op)],
+        kernels=on_every_device(out_kernel(_gated_bias_add_grad_kernel, (0,))),
     )
 )
 

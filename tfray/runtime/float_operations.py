@@ -17,7 +17,10 @@ _PER_OUTPUT: Final = frozenset(
 """Operations that count one for each element of the result."""
 
 _PER_INPUT: Final = frozenset(
-    {"Sum", "Mean", "Max", "Min", "Prod", "Any", "All", "ArgMax", "ArgMin", "L2Loss", "BiasAddGrad", "AddN"}
+    {
+        *("Sum", "Mean", "Max", "Min", "Prod", "Any", "All", "ArgMax", "ArgMin", "L2Loss", "AddN"),
+        *("BiasAddGrad", "_GatedBiasAddGrad"),
+    }
 )
 """Operations that count one for each element of the input, which they reduce."""
 

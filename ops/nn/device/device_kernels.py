@@ -290,6 +290,17 @@ def _bias_loop(shape: tuple[int, ...], layout: str, dtype: NumpyDType, rectified
     return DeviceLoop([_loop(int(np.prod(shape)), loads, trace, (result, "images"))])
 
 
+def elements(xp: ArrayModule, element: str, arrays: Sequence[Array], out: Array) -> None:
+    """Write an expression of the elements of arrays of one shape, see `Kernel.element`, to `out`."""
+    _elements_loop(element, out.size, tuple(array.dtype for array in arrays), out.dtype)(xp, *arrays, out)
+
+
+@lru_cache(maxsize=64)
+def _elements_loop(element: str, size: int, dtypes: Sequence[NumpyDType], dtype: NumpyDType) -> DeviceLoop:
+    loads, trace = [Load(f"x{i}", each) for i, each in enumerate(dtypes)], Trace()
+    return DeviceLoop([_loop(size, loads, trace, (trace.compute(element, *trace.values(loads), dtype=dtype), "out"))])
+
+
 # -- pooling -------------------------------------------------------------------------------------------
 
 

@@ -96,6 +96,20 @@ def bias_rows() -> list[OpSample]:
             OpSample("BiasAdd", nn_ops.bias_add, [grid(*shape), grid(shape[axis], seed=1)], bias_add, **some),
             OpSample("BiasAddGrad", nn_ops.bias_add_grad, [grid(*shape)], bias_add_grad, tolerance=10, **some),
         ]
+    return rows + gated_bias_rows()
+
+
+def gated_bias_rows() -> list[OpSample]:
+    rows = []
+    for mode, bound in [("Relu", np.inf), ("Relu6", 6)]:
+
+        def gated(d: Any, x: Any, bound: Any = bound) -> Any:
+            through = d * ((x > 0) & (x < bound))
+            return [through, through.sum(axis=(0, 1))]
+
+        build = build_op(nn_ops.GATED_BIAS_ADD_GRAD, activation_mode=mode, data_format="NHWC", name="gated")
+        arrays = [grid(2, 3, 4), grid(2, 3, 4, low=-5, high=9, seed=1)]
+        rows.append(OpSample("_GatedBiasAddGrad", build, arrays, gated, tolerance=10, differentiable=(), label=mode))
     return rows
 
 
