@@ -40,6 +40,12 @@ _FREE: Final = frozenset(
 _BY_ROWS: Final = frozenset({"Gather", "GatherV2", "GatherNd", "Slice", "StridedSlice", "ResourceGather", "Split"})
 """Operations that read no more elements than they return."""
 
+_PRODUCTS: Final = frozenset({"MatMul", "_MatMulPart", "BatchMatMul"})
+"""Operations that read a matrix again and again, in an order of their own: see `Machine.product_bytes_per_s`."""
+
+_SHARED_S: Final = 1e-4
+"""From so many seconds on one core, kernels share out their work."""
+
 _ASSUMED_TURNS: Final = 16
 """Assumed turns of a loop, whose number is known only when it runs."""
 
@@ -51,7 +57,8 @@ class Machine:
     Attributes:
         cores: Number of cores of a node.
         flops_per_s: Floating-point operations a second of one core, in matrix products and convolutions.
-        bytes_per_s: Bytes a second that one core reads and writes.
+        bytes_per_s: Bytes a second that one core reads and writes while all do.
+        product_bytes_per_s: Bytes a second of matrices that one core reads and writes beside computing products.
         gpu_speed: How many times faster than one core a GPU is.
         operation_s: Least seconds of an operation, however little it computes.
         message_s: Seconds from the end of a Send to its Recv, whatever the size; the network's time comes on top.
@@ -67,6 +74,7 @@ class Machine:
     cores: int = 2
     flops_per_s: float = 50e9
     bytes_per_s: float = 16e9
+    product_bytes_per_s: float = 10e9
     gpu_speed: float = 50.0
     operation_s: float = 2e-6
     message_s: float = 40e-6
@@ -178,14 +186,30 @@ class CostModel:
             return 0
         return (op.attrs["shape"].num_elements() or 0) * (op.attrs["dtype"].size or STRING_BYTES)
 
-    def seconds(self, op: Operation, device: str) -> float:
-        """Seconds that an operation takes on a device."""
+    def seconds(self, op: Operation, device: str, replicas: int = 1) -> float:
+        """Seconds that an operation takes on a device, on one core of it.
+
+        Args:
+            op: The operation.
+            device: The device.
+            replicas: How many values a ReplicaReduce combines.
+        """
         known = self.measured.seconds.get(op.name)
         if known is not None and op.type != "Recv":
             return known
-        return self.machine.operation_s + self._work_s(op) / self.machine.speed(device)
+        return self.machine.operation_s + self._work_s(op, replicas) / self.machine.speed(device)
 
-    def _work_s(self, op: Operation) -> float:
+    def width(self, op: Operation, device: str) -> int:
+        """On how many cores an operation can run at once: a large one on all that are idle.
+
+        What has been measured has been measured with those that were.
+        """
+        is_alone = op.name in self.measured.seconds or op.type in ("Send", "Recv") or op.op_def.regions
+        if is_alone or self.machine.speed(device) != 1.0 or self._work_s(op) < _SHARED_S:
+            return 1
+        return self.machine.cores
+
+    def _work_s(self, op: Operation, replicas: int = 1) -> float:
         if op.op_def.regions:
             turns = _ASSUMED_TURNS if op.type == "While" else 1
             ops = [inner for region in regions_of(op) for inner in region.get_operations()]
@@ -197,8 +221,12 @@ class CostModel:
             return machine.sending_s + self.tensor_bytes(op.inputs[0]) / machine.copy_bytes_per_s
         if op.type == "Recv":
             return 0.0
-        touching_s = self._touched_bytes(op) / machine.bytes_per_s
-        return max(touching_s, self._computing_s(op))
+        if op.type == "ReplicaReduce":  # what comes from one replica alone is passed on
+            touched = (replicas + 1) * self.tensor_bytes(op.inputs[0]) if replicas > 1 else 0
+            return touched / machine.bytes_per_s
+        is_product = op.type in _PRODUCTS
+        touching_s = self._touched_bytes(op) / (machine.product_bytes_per_s if is_product else machine.bytes_per_s)
+        return touching_s + self._computing_s(op)
 
     def _touched_bytes(self, op: Operation) -> float:
         returned = sum(map(self.tensor_bytes, op.outputs))

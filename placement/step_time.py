@@ -1,7 +1,8 @@
 """The predicted time of a step: its operations are simulated on the cores and the network of a `Machine`.
 
 A step is a list of *tasks*, each on a device. A device runs one task at a time: of those whose inputs are there, the
-first in the list. Devices of one node share its cores and its network.
+first in the list. Devices of one node share its cores and its network. Cores that no device needs help with large
+tasks.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ class Task:
 
     Attributes:
         device: The device.
-        seconds: How long it takes.
+        seconds: How long it takes on one core.
         name: Name of the operation.
         after: Tasks that come before it, by their numbers.
         late_s: For each task of `after` that is a Send of another device, the seconds that its message travels.
         network_s: The part of those seconds in which the message keeps the network of both nodes busy.
+        width: On how many cores it can run at once.
     """
 
     device: str
@@ -38,6 +40,7 @@ class Task:
     after: list[int] = field(default_factory=list)
     late_s: dict[int, float] = field(default_factory=dict)
     network_s: dict[int, float] = field(default_factory=dict)
+    width: int = 1
 
 
 @dataclass
@@ -69,17 +72,16 @@ def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
             simulation.ready(number)
     simulation.start()
     while simulation.events:
-        now, kind, number = heapq.heappop(simulation.events)
-        simulation.now = now
+        now, kind, number, version = heapq.heappop(simulation.events)
         if kind == _ARRIVAL:
+            simulation.now = now
             missing[number] -= 1
             if not missing[number]:
                 simulation.ready(number)
-        else:
-            simulation.end(number)
+        elif simulation.end(number, version, now):
             for later in followers[number]:
                 if number in tasks[later].late_s:
-                    heapq.heappush(simulation.events, (simulation.arrival(number, later), _ARRIVAL, later))
+                    heapq.heappush(simulation.events, (simulation.arrival(number, later), _ARRIVAL, later, 0))
                     continue
                 missing[later] -= 1
                 if not missing[later]:
@@ -92,24 +94,46 @@ def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
 _END, _ARRIVAL = 0, 1  # kinds of events: a task ends; a message arrives for a task
 
 
+@dataclass(slots=True)
+class _Run:
+    """A task that runs.
+
+    Attributes:
+        begun: Since when.
+        left_s: Seconds of one core that it needed at the time `since`.
+        since: See `left_s`.
+        cores: On how many cores it has run since.
+        version: How often `cores` has changed. An end that was foreseen for an earlier version is none.
+    """
+
+    begun: float
+    left_s: float
+    since: float
+    cores: int = 0
+    version: int = 0
+
+
 class _Simulation:
     """The state of the simulation.
 
     Attributes:
-        events: Heap of (time in seconds, kind, number of the task).
-        chain_s: For each task, its end if every task had a core and a network of its own.
+        events: Heap of (time in seconds, kind, number of the task, version of its run).
+        busy_s: Seconds in which each device has computed.
+        computed_s: Seconds of one core that the tasks of each node took.
+        chain_s: For each task, its end if every task had all cores and a network of its own.
     """
 
     def __init__(self, tasks: Sequence[Task], machine: Machine) -> None:
         self.now = 0.0
-        self.events: list[tuple[float, int, int]] = []
+        self.events: list[tuple[float, int, int, int]] = []
         self.busy_s: dict[str, float] = {}
+        self.computed_s: dict[str, float] = {}
         self.chain_s = [0.0] * len(tasks)
         self._tasks = tasks
         self._machine = machine
         self._ready: dict[str, list[int]] = {}
         self._occupied: set[str] = set()
-        self._cores: dict[str, int] = {}
+        self._runs: dict[str, dict[int, _Run]] = {}
         self.network_s: dict[tuple[str, str], float] = {}
         self._network_free: dict[tuple[str, str], float] = {}
 
@@ -117,18 +141,37 @@ class _Simulation:
         """Note that all inputs of a task are there."""
         task = self._tasks[number]
         begin = max((self.chain_s[earlier] + task.late_s.get(earlier, 0.0) for earlier in task.after), default=0.0)
-        self.chain_s[number] = begin + task.seconds
+        self.chain_s[number] = begin + task.seconds / self._width(task)
         heapq.heappush(self._ready.setdefault(task.device, []), number)
 
     def start(self) -> None:
         """Let every device that is free begin what it can."""
         for device, waiting in self._ready.items():
-            node = self._machine.node(device)
-            if waiting and device not in self._occupied and self._cores.setdefault(node, self._machine.cores):
+            runs = self._runs.setdefault(self._machine.node(device), {})
+            if waiting and device not in self._occupied and len(runs) < self._machine.cores:
                 number = heapq.heappop(waiting)
                 self._occupied.add(device)
-                self._cores[node] -= 1
-                heapq.heappush(self.events, (self.now + self._tasks[number].seconds, _END, number))
+                runs[number] = _Run(self.now, self._tasks[number].seconds, self.now)
+        for runs in self._runs.values():
+            self._share_cores(runs)
+
+    def _width(self, task: Task) -> int:
+        return max(1, min(task.width, self._machine.cores))
+
+    def _share_cores(self, runs: dict[int, _Run]) -> None:
+        """Give every task of a node a core, and what is left to those that can use it; foresee when they end."""
+        cores = dict.fromkeys(runs, 1)
+        left = self._machine.cores - len(runs)
+        while left > 0 and (wide := [n for n in runs if cores[n] < self._width(self._tasks[n])]):
+            for number in wide[:left]:
+                cores[number] += 1
+                left -= 1
+        for number, run in runs.items():
+            if cores[number] != run.cores:
+                run.left_s -= run.cores * (self.now - run.since)
+                run.since, run.cores, run.version = self.now, cores[number], run.version + 1
+                end = self.now + max(run.left_s, 0.0) / run.cores
+                heapq.heappush(self.events, (end, _END, number, run.version))
 
     def arrival(self, source: int, destination: int) -> float:
         """When a message that leaves now arrives. A node's messages leave one after the other, and so they arrive."""
@@ -144,23 +187,27 @@ class _Simulation:
             self.network_s[way] = self.network_s.get(way, 0.0) + network_s
         return begin + task.late_s[source]
 
-    def end(self, number: int) -> None:
-        """Note that a task has ended: its device and a core are free."""
+    def end(self, number: int, version: int, now: float) -> bool:
+        """Note that a task has ended: its device and its cores are free. False if it has not ended `now`."""
         task = self._tasks[number]
+        node = self._machine.node(task.device)
+        run = self._runs[node].get(number)
+        if run is None or run.version != version:
+            return False
+        self.now = now
+        del self._runs[node][number]
         self._occupied.discard(task.device)
-        self._cores[self._machine.node(task.device)] += 1
-        self.busy_s[task.device] = self.busy_s.get(task.device, 0.0) + task.seconds
+        self.busy_s[task.device] = self.busy_s.get(task.device, 0.0) + self.now - run.begun
+        self.computed_s[node] = self.computed_s.get(node, 0.0) + task.seconds
+        return True
 
 
 def _summary(simulation: _Simulation, machine: Machine) -> StepTime:
     own_s = machine.step_s + machine.device_s * len(simulation.busy_s)
     bounds = {f"work on {device}": busy for device, busy in simulation.busy_s.items()}
-    by_node: dict[str, float] = {}
-    for device, busy in simulation.busy_s.items():
-        by_node[machine.node(device)] = by_node.get(machine.node(device), 0.0) + busy / machine.cores
     if len(simulation.busy_s) > machine.cores:
-        for node, busy in by_node.items():
-            bounds[f"the {machine.cores} cores of {'node ' + node if node else 'the node'}"] = busy
+        for node, computed in simulation.computed_s.items():
+            bounds[f"the {machine.cores} cores of {'node ' + node if node else 'the node'}"] = computed / machine.cores
     for (node, way), busy in simulation.network_s.items():
         bounds[f"the network {way} of node {node}"] = busy
     bounds["the chain of operations and messages"] = max(simulation.chain_s, default=0.0)
@@ -183,7 +230,7 @@ def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, st
         if is_copied_constant(op) or op.type == "Placeholder":
             continue  # each device has its own
         device = placement[op]
-        task = Task(device, cost.seconds(op, device), op.name)
+        task = Task(device, cost.seconds(op, device), op.name, width=cost.width(op, device))
         edges = [(tensor.op, tensor.value_index) for tensor in op.inputs] + [(c, -1) for c in op.control_inputs]
         for source, index in edges:
             if source not in numbers:
@@ -243,6 +290,7 @@ def instances_of_replicas(step: CompiledReplicaStep, workers: Sequence[str]) -> 
 def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[Task]:
     """The tasks of partitions."""
     tasks: list[Task] = []
+    replicas = len({instance.replica for instance in instances} - {None})
     sends: dict[str, dict[int | None, int]] = {}
     receives: list[tuple[int, Operation, Instance]] = []
     sent: dict[int, Operation] = {}
@@ -252,7 +300,7 @@ def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[
         for op in instance.partition.graph.get_operations():
             numbers[op] = len(tasks)
             after = list(dict.fromkeys(numbers[earlier] for earlier in predecessors(op)))
-            seconds = cost.seconds(op, instance.device)
+            seconds = cost.seconds(op, instance.device, replicas)
             if op.type == "Send":
                 sends.setdefault(op.attrs["key"], {})[instance.replica] = len(tasks)
                 sent[len(tasks)] = op
@@ -260,7 +308,8 @@ def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[
                 copied.add(op.inputs[0])
             elif op.type == "Recv":
                 receives.append((len(tasks), op, instance))
-            tasks.append(Task(instance.device, seconds, op.name, after))
+            width = cost.width(op, instance.device)
+            tasks.append(Task(instance.device, seconds, op.name, after, width=width))
     combined = {key for instance in instances for key in instance.partition.reductions}
     crossed: set[tuple[str, str, str]] = set()
     machine = cost.machine

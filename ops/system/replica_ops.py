@@ -15,6 +15,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.tiles import map_flat
 
 REDUCTIONS: Final = ("mean", "concat", "concat_mean", "first")
 
@@ -102,17 +103,24 @@ def combination(xp: Any, reduction: str, values: Contributions, dtype: Any) -> A
     """
     if reduction == "first" or values.replicas == 1:
         return values[0].astype(dtype, copy=False)
+    factor = np.dtype(dtype).type(1 / values.replicas) if reduction.endswith("mean") else None
     if reduction.startswith("concat"):
         combined = xp.concatenate(values).astype(dtype, copy=False)
-    elif len(values) == 1:
-        combined = values[0].astype(dtype)
-    else:
-        combined = xp.add(values[0], values[1], dtype=dtype)
-        for other in values[2:]:
-            combined += other
-    if reduction.endswith("mean"):
-        combined *= combined.dtype.type(1 / values.replicas)
-    return combined
+        if factor is not None:
+            combined *= factor
+        return combined
+
+    def add_up(out: Array, first: Array, *others: Array) -> None:
+        if others:
+            xp.add(first, others[0], out=out, dtype=dtype)
+        else:
+            xp.copyto(out, first, casting="unsafe")
+        for other in others[1:]:
+            out += other
+        if factor is not None:
+            out *= factor
+
+    return map_flat(xp, add_up, xp.empty(values[0].shape, dtype), *values)
 
 
 def _replica_reduce_kernel(ctx: KernelContext, value: Array | Contributions) -> Array:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
+from tfray.ops.system.replica_ops import replica_reduce
 from tfray.ops.system.script_ops import py_func
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.placement.cost_placer import CostPlacer
@@ -90,6 +93,40 @@ def test_messages_of_a_node_share_its_network():
     assert course.waits_for == ("the network out of node 1", 4.0)
 
 
+def test_large_tasks_run_on_cores_that_no_device_needs():
+    machine = Machine(cores=4, step_s=0, device_s=0)
+    alone = simulate([Task("a", 8.0, width=4)], machine)
+    assert alone.seconds == pytest.approx(2.0) and alone.busy_s == {"a": pytest.approx(2.0)}
+    assert simulate([Task("a", 8.0, width=16)], machine).seconds == pytest.approx(2.0)
+    assert simulate([Task("a", 8.0, width=3)], machine).seconds == pytest.approx(8 / 3)
+    # Three cores for the large task until the small one ends after one second, then four.
+    both = simulate([Task("a", 8.0, width=4), Task("b", 1.0)], machine)
+    assert both.seconds == pytest.approx(1 + 5 / 4) and both.busy_s["b"] == pytest.approx(1.0)
+    # Two large ones share the cores; when the first has ended after two seconds, all help with the other.
+    shared = simulate([Task("a", 4.0, width=4), Task("b", 8.0, width=4)], machine)
+    assert shared.seconds == pytest.approx(2 + 4 / 4)
+    apart = Machine(cores=4, step_s=0, device_s=0, nodes={"a": "1", "b": "2"})
+    assert simulate([Task("a", 8.0, width=4), Task("b", 1.0)], apart).seconds == pytest.approx(2.0)
+
+
+def test_large_operations_are_wide():
+    cost = CostModel(Machine(cores=4), unknown_size=100)
+    x = tf.placeholder(tf.float32, [None, 1000])
+    large, small = tf.matmul(x, tf.ones([1000, 1000])), tf.matmul(x, tf.ones([1000, 2]))
+    assert cost.width(large.op, WORKER) == 4 and cost.width(small.op, WORKER) == 1
+    assert cost.width(large.op, "/device:GPU:0") == 1
+    measured = CostModel(Machine(cores=4), Measured({large.op.name: 0.5}), 100)
+    assert measured.width(large.op, WORKER) == 1  # with the cores that helped when it was measured
+
+
+def test_the_contribution_of_one_replica_is_passed_on():
+    x = tf.placeholder(tf.float32, [1000])
+    reduced = replica_reduce(x, "mean")
+    cost = CostModel(MACHINE)
+    assert cost.seconds(reduced.op, PS0, replicas=1) == 0
+    assert cost.seconds(reduced.op, PS0, replicas=3) == pytest.approx(4 * 4000 / 1e6)  # three read, one written
+
+
 def test_bytes_and_seconds_of_operations():
     cost = CostModel(MACHINE, unknown_size=10)
     x = tf.placeholder(tf.float32, [None, 100])
@@ -99,9 +136,11 @@ def test_bytes_and_seconds_of_operations():
     assert cost.tensor_bytes(x) == 4000
     assert cost.tensor_bytes(table.handle) == 0 and cost.variable_bytes(table.op) == 400_000
     assert cost.seconds(rows.op, WORKER) == pytest.approx(2 * 1200 / 1e6)  # the rows, not the table
-    assert CostModel(Machine(bytes_per_s=1e15, operation_s=0), unknown_size=10).seconds(
-        product.op, WORKER
-    ) == pytest.approx(2 * 10 * 100 * 500 / 50e9)
+    in_cache = CostModel(Machine(product_bytes_per_s=float("inf"), operation_s=0), unknown_size=10)
+    assert in_cache.seconds(product.op, WORKER) == pytest.approx(2 * 10 * 100 * 500 / 50e9)
+    reading_s = 4 * (10 * 100 + 100 * 500 + 10 * 500) / 10e9
+    in_memory = CostModel(Machine(operation_s=0), unknown_size=10)
+    assert in_memory.seconds(product.op, WORKER) == pytest.approx(2 * 10 * 100 * 500 / 50e9 + reading_s)
     assert cost.seconds(product.op, "/device:GPU:0") < cost.seconds(product.op, WORKER)
 
 
@@ -126,13 +165,14 @@ def test_what_was_measured_replaces_what_was_estimated():
 def test_variables_are_spread_by_size_where_round_robin_heaps_them_up():
     sizes = [50_000, 1] * 4
     step = null_step(sizes, lambda number: f"/job:ps/task:{number % 2}", updates=3)
-    round_robin, moved = predicted(step)
+    apart = CostModel(replace(MACHINE, cores=1, nodes={device: device for device in DEVICES}))
+    round_robin, moved = predicted(step, cost=apart)
     assert moved[PS0, WORKER].size_bytes == 800_000 and moved[PS1, WORKER].size_bytes == 16
     tf.reset_default_graph()
-    placer = CostPlacer(CostModel(MACHINE))
+    placer = CostPlacer(apart)
     step = null_step(sizes, updates=3)
     placer.settle(tf.get_default_graph(), DEVICES)
-    by_cost, moved = predicted(step, placer)
+    by_cost, moved = predicted(step, placer, apart)
     assert placer.homes["v0"] != placer.homes["v2"]
     assert moved[PS0, WORKER].size_bytes + moved[PS1, WORKER].size_bytes == 800_016
     assert max(moved[PS0, WORKER].size_bytes, moved[PS1, WORKER].size_bytes) <= 400_016
@@ -194,6 +234,9 @@ def test_independent_heavy_work_is_spread_over_tasks():
     total = tf.reduce_sum(products[0][0]) + tf.reduce_sum(products[1][0])
     devices = [f"/job:worker/task:{i}/device:CPU:0" for i in range(2)]
     placer = CostPlacer(CostModel(Machine(cores=2)))
+    # Of one node, kernels of one task use all cores.
+    assert len(compile_step([total], [], [], devices, joint_policy=placer).partitions) == 1
+    placer = CostPlacer(CostModel(Machine(cores=2, nodes=dict(zip(devices, "ab", strict=True)))))
     parts = compile_step([total], [], [], devices, joint_policy=placer).partitions
     assert len(parts) == 2
     assert all("MatMul" in {op.type for op in part.graph.get_operations()} for part in parts)
