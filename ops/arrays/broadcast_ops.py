@@ -309,14 +309,11 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
     if extra < 0 or any(n not in (1, m) for n, m in zip(sizes, input.shape[extra:], strict=True)):
         raise InvalidArgumentError(f"shape {sizes} does not broadcast to {input.shape}, so it cannot be summed to it")
     axes = _summed_axes(input.shape, sizes)
-    if (
-        ctx.xp is np
-        and input.size
-        and input.dtype.char in "fd"
-        and axes == tuple(range(len(axes)))
-        and (rows := math.prod(input.shape[: len(axes)])) > sums.FEW_ROWS
-    ):
-        return sums.of_rows(np.ascontiguousarray(input).reshape(rows, -1)).reshape(sizes)
+    if ctx.xp is np and input.size and input.dtype.char in "fd" and axes == tuple(range(axes[0], axes[-1] + 1)):
+        first, end = axes[0], axes[-1] + 1
+        outer, count, inner = map(math.prod, (input.shape[:first], input.shape[first:end], input.shape[end:]))
+        if count > sums.FEW_ROWS or inner == 1:
+            return sums.over_middle(np.ascontiguousarray(input), outer, count, inner).reshape(sizes)
     is_of_rows = axes == tuple(range(len(axes))) and bool(axes)
     if is_of_rows and has_loop(ctx.xp, input.dtype, input.size):
         return staged_sum(ctx.xp, "{0}", [input], axes, dtype=input.dtype).reshape(sizes)

@@ -6,7 +6,7 @@ has its own results, which the caller puts together. So the number of threads ch
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -25,9 +25,6 @@ from tfray.ops.compiled.vectors import (
     store_upto,
     where,
 )
-
-WIDE_BLOCK: Final = 1024
-"""Columns whose sums are computed together, row by row: rows of so many are read at the speed of memory."""
 
 
 @njit(inline="always")
@@ -187,48 +184,6 @@ def sums(
                 store_upto(products, target + j, e, rest)
 
 
-def totals(
-    first: Int,
-    last: Int,
-    rows: Int,
-    part_rows: Int,
-    blocks: Int,
-    pieces: Int,
-    width: Int,
-    y_step: Int,
-    y: Floats,
-    found: Floats,
-) -> None:
-    """Sums of the columns of each part, ``[parts, columns]``.
-
-    A row has so many pieces of `width` columns, which begin `y_step` elements apart. An item is a block of the columns
-    of a part: there are several only if a row is one piece.
-    """
-    for item in range(first, last):
-        start = item // blocks * part_rows
-        stop = min(start + part_rows, rows)
-        column, end, whole = _block(item % blocks, blocks, width)
-        target = item // blocks * pieces * width
-        for j in range(target + column, target + (pieces - 1) * width + end):
-            found[j] = 0
-        for piece in range(start * pieces, stop * pieces):
-            i, to = piece * y_step, target + piece % pieces * width
-            for j in range(column, whole, 16):
-                store(found, to + j, load(found, to + j) + load(y, i + j))
-            if whole < end:
-                n = end - whole
-                k = load_upto(found, to + whole, n) + load_upto(y, i + whole, n)
-                store_upto(found, to + whole, k, n)
-
-
-@njit(inline="always")
-def _block(index: Int, blocks: Int, width: Int) -> tuple[int, int, int]:
-    """The columns of a block: the first, the end, and the end of those that fill vectors."""
-    column = index * WIDE_BLOCK
-    end = width if index == blocks - 1 else column + WIDE_BLOCK
-    return column, end, (end - column) // 16 * 16 + column
-
-
 def differentiate(
     first: Int,
     last: Int,
@@ -270,12 +225,20 @@ def _let_through(y: Any, x: Any, last: Any) -> Any:
     return y * where((x > fill(np.float32(0))) & (x <= last), fill(np.float32(1)), fill(np.float32(0)))
 
 
+@njit(inline="always")
+def _column_block(index: Int, block: Int, width: Int) -> tuple[int, int, int]:
+    """The columns of a block: the first, the end, and the end of those that fill vectors."""
+    column = index * block
+    end = min(column + block, width)
+    return column, end, (end - column) // 16 * 16 + column
+
+
 def gated_totals(
     first: Int,
     last: Int,
     rows: Int,
     part_rows: Int,
-    blocks: Int,
+    block: Int,
     pieces: Int,
     width: Int,
     y_step: Int,
@@ -286,12 +249,17 @@ def gated_totals(
     out: Floats,
     found: Floats,
 ) -> None:
-    """What `_let_through` leaves of `y`, and as `totals` its sums. `out` may be `y`."""
+    """What `_let_through` leaves of `y`, and the sums of its columns in each part, ``[parts, columns]``.
+
+    A row has so many pieces of `width` columns, which begin `y_step` elements apart in `y`, `x_step` in `x`. An item is
+    so many columns of each piece in a part: less than `width` only if a row is one piece. `out` may be `y`.
+    """
     most = fill(greatest)
+    blocks = (width + block - 1) // block
     for item in range(first, last):
         start = item // blocks * part_rows
         stop = min(start + part_rows, rows)
-        column, end, whole = _block(item % blocks, blocks, width)
+        column, end, whole = _column_block(item % blocks, block, width)
         target = item // blocks * pieces * width
         for j in range(target + column, target + (pieces - 1) * width + end):
             found[j] = 0

@@ -1,9 +1,8 @@
-"""Normalization, and sums of channels, by compiled kernels for float32 images in NHWC; `batch_norm_ops`,
-`normalization_ops` and `nn_ops` have NumPy's way."""
+"""Normalization by compiled kernels, for float32 images in NHWC; `batch_norm_ops` and
+`normalization_ops` have NumPy's way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import gcd
 from typing import Final, NamedTuple
 
@@ -11,16 +10,10 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, KernelContext
 from tfray.ops.kernels.compiled_rows import compute_rows, step_rows
-from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS, can_compile, kernel
+from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, can_compile, kernel
 
 _PART_ROWS: Final = 256
 """Rows that are added up one by one. The sums of such parts are added in float64."""
-
-_LEAST_PART_ROWS: Final = 32
-"""Least such rows where only sums are wanted. They are few where rows are long."""
-
-_WIDE_BLOCK: Final = 1024
-"""As `ops.compiled.channels.WIDE_BLOCK`, which needs numba."""
 
 _BLOCK: Final = 64
 """Columns that the kernels treat at once."""
@@ -86,27 +79,12 @@ class Columns:
         variance = (squares.sum(axis=0, dtype=np.float64) + (counts * (means - mean) ** 2).sum(axis=0)) / total
         return mean.astype(np.float32), variance.astype(np.float32)
 
-    def totals(self, images: Array) -> Array:
-        """The sum of each channel."""
-        return self._of_wide_parts("totals", [images])
-
-    def gated_totals(self, d_images: Array, images: Array, last: float, out: Array) -> Array:
-        """Write what an activation lets through of `d_images` to `out`, and sum up each channel of that.
-
-        Args:
-            d_images: Gradients of the outputs of the activation.
-            images: These outputs, or the inputs: gradients of those above 0 go through,
-            last: and at most this.
-            out: May be `d_images`.
-        """
-        return self._of_wide_parts("gated_totals", [d_images, images], last, out)
-
     def sums(self, d_images: Array, images: Array, means: Array, gate: Gate | None = None) -> tuple[Array, Array]:
         """For each channel the sum of what goes through of `d_images`, and of its products with the centred images."""
         name, vectors = ("sums", []) if gate is None else ("gated_sums", [gate.factors, gate.offsets])
         numbers = [] if gate is None else [gate.low, gate.last]
         found = self._of_parts(name, d_images, images, *map(self._spread, [means, *vectors]), *numbers)
-        total, product = map(self._total, found)
+        total, product = (parts.sum(axis=0, dtype=np.float64).astype(np.float32) for parts in found)
         return total, product
 
     def normalized(
@@ -135,27 +113,6 @@ class Columns:
     def _spread(self, per_channel: Array) -> Array:
         return np.tile(np.ascontiguousarray(per_channel, np.float32), self._repeats)
 
-    def _of_wide_parts(self, name: str, images: Sequence[Array], *arguments: Array | float) -> Array:
-        """The sums that a kernel finds. It reads parts of rows from end to end, and images that are part of others."""
-        steps = [_pixel_step(each) for each in images]
-        images = [np.ascontiguousarray(each) if not step else each for each, step in zip(images, steps, strict=True)]
-        steps = [step or self.channels for step in steps]
-        blocks, pieces = -(-self._columns // _WIDE_BLOCK), 1
-        part_rows = max(_LEAST_PART_ROWS, STEP_ELEMENTS * blocks // self._columns)
-        parts = -(-self._rows // part_rows)
-        if any(step != self.channels for step in steps):
-            blocks, pieces = 1, self._repeats
-        else:
-            steps = [self._columns] * len(steps)
-        found = np.empty((parts, self._columns), np.float32)
-        sizes = self._rows, part_rows, blocks, pieces, self._columns // pieces
-        call = kernel("channels", name).bind(parts * blocks, 1, *sizes, *steps, *images, *arguments, found)
-        call.run(self._is_large)
-        return self._total(found.reshape(-1, self.channels))
-
-    def _total(self, parts: Array) -> Array:
-        return parts.sum(axis=0, dtype=np.float64).astype(np.float32)
-
     def _of_parts(self, name: str, *arguments: Array | float) -> tuple[Array, Array]:
         """What a kernel finds of each part of the rows: two arrays ``[parts, channels]``."""
         shape = len(self._part_rows), self._columns
@@ -174,14 +131,6 @@ class Columns:
         arguments = self._columns, *map(np.ascontiguousarray, images), *vectors, *numbers, out
         kernel("channels", name).run(self._rows, step, *arguments, is_large=self._is_large)
         return out
-
-
-def _pixel_step(images: Array) -> int | None:
-    """How many elements lie between the beginnings of two pixels; None if that is not the same everywhere."""
-    strides, sizes = images.strides, images.shape
-    outer = all(strides[i] == strides[i + 1] * sizes[i + 1] for i in range(images.ndim - 2))
-    step = strides[-2] // images.itemsize if images.ndim > 1 else sizes[-1]
-    return step if outer and strides[-1] == images.itemsize and step >= sizes[-1] else None
 
 
 def local_response(ctx: KernelContext, name: str, arrays: list[Array], out: Array) -> Array:

@@ -21,6 +21,7 @@ from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.checks.check_ops import broadcastable
 from tfray.ops.kernels import sums
+from tfray.ops.kernels.compiled_rows import can_compute, column_sums
 from tfray.ops.kernels.gpu.device_loops import has_loop
 from tfray.ops.kernels.gpu.device_sums import staged_sum
 from tfray.ops.kernels.products import inner_product
@@ -33,7 +34,6 @@ from tfray.ops.nn.activation_ops import RELU6_GRAD, RELU_GRAD
 from tfray.ops.nn.activation_ops import relu as relu
 from tfray.ops.nn.activation_ops import relu_grad as relu_grad
 from tfray.ops.nn.device.device_kernels import elements, has_kernels
-from tfray.ops.nn.fast_normalization import Columns, can_normalize
 from tfray.ops.random.random_ops import random_uniform
 
 # -- biases --------------------------------------------------------------------------------------------
@@ -154,8 +154,6 @@ def bias_add_grad(out_backprop: TensorLike, data_format: str | None = None, name
 def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
     xp, axis = ctx.xp, d_output.ndim - 1 if ctx.attr("data_format") == "NHWC" else 1
     channels = d_output.shape[axis]
-    if can_normalize(xp, ctx.attr("data_format"), d_output):
-        return Columns(d_output).totals(d_output)
     is_by_rows = axis == d_output.ndim - 1 and d_output.flags.c_contiguous and d_output.dtype.char in "fd"
     if xp is np and is_by_rows and d_output.size:
         return sums.of_short_rows(d_output, channels)
@@ -199,9 +197,10 @@ def _gated_bias_add_grad_kernel(
     ctx: KernelContext, d_output: Array, features: Array, out: Array | None = None
 ) -> list[Array]:
     mode = ctx.attr("activation_mode")
-    if can_normalize(ctx.xp, "NHWC", d_output, features):
-        gated = np.empty_like(d_output) if out is None else out
-        return [gated, Columns(d_output).gated_totals(d_output, features, _LAST_LET_THROUGH[mode], gated)]
+    if can_compute(ctx.xp, d_output, features):
+        gated = np.empty(d_output.shape, np.float32) if out is None else out
+        arrays = [d_output, features]
+        return [gated, column_sums("channels", "gated_totals", arrays, _LAST_LET_THROUGH[mode], gated)]
     gate = (RELU_GRAD if mode == "Relu" else RELU6_GRAD).kernels["CPU"]
     if has_kernels(ctx.xp, d_output, features):
         gated = ctx.xp.empty(d_output.shape, d_output.dtype) if out is None else out
