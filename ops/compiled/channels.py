@@ -225,20 +225,11 @@ def _let_through(y: Any, x: Any, last: Any) -> Any:
     return y * where((x > fill(np.float32(0))) & (x <= last), fill(np.float32(1)), fill(np.float32(0)))
 
 
-@njit(inline="always")
-def _column_block(index: Int, block: Int, width: Int) -> tuple[int, int, int]:
-    """The columns of a block: the first, the end, and the end of those that fill vectors."""
-    column = index * block
-    end = min(column + block, width)
-    return column, end, (end - column) // 16 * 16 + column
-
-
 def gated_totals(
     first: Int,
     last: Int,
     rows: Int,
     part_rows: Int,
-    block: Int,
     pieces: Int,
     width: Int,
     y_step: Int,
@@ -252,28 +243,43 @@ def gated_totals(
     """What `_let_through` leaves of `y`, and the sums of its columns in each part, ``[parts, columns]``.
 
     A row has so many pieces of `width` columns, which begin `y_step` elements apart in `y`, `x_step` in `x`. An item is
-    so many columns of each piece in a part: less than `width` only if a row is one piece. `out` may be `y`.
+    a block of columns of one piece in a part. `out` may be `y`.
     """
-    most = fill(greatest)
-    blocks = (width + block - 1) // block
+    zero, most = fill(np.float32(0)), fill(greatest)
+    blocks = (width + 63) // 64
     for item in range(first, last):
-        start = item // blocks * part_rows
-        stop = min(start + part_rows, rows)
-        column, end, whole = _column_block(item % blocks, block, width)
-        target = item // blocks * pieces * width
-        for j in range(target + column, target + (pieces - 1) * width + end):
-            found[j] = 0
-        for piece in range(start * pieces, stop * pieces):
-            i, m, o, to = piece * y_step, piece * x_step, piece * width, target + piece % pieces * width
-            for j in range(column, whole, 16):
-                k = _let_through(load(y, i + j), load(x, m + j), most)
-                store(out, o + j, k)
-                store(found, to + j, load(found, to + j) + k)
-            if whole < end:
-                n = end - whole
-                k = _let_through(load_upto(y, i + whole, n), load_upto(x, m + whole, n), most)
-                store_upto(out, o + whole, k, n)
-                store_upto(found, to + whole, load_upto(found, to + whole, n) + k, n)
+        part, index = item // (pieces * blocks), item % (pieces * blocks)
+        start, stop = part * part_rows, min(part * part_rows + part_rows, rows)
+        piece, column = index // blocks, index % blocks * 64
+        target = (part * pieces + piece) * width
+        if width - column >= 64:
+            a, b, c, d = zero, zero, zero, zero
+            for at in range(start * pieces + piece, stop * pieces + piece, pieces):
+                i, m, o = at * y_step + column, at * x_step + column, at * width + column
+                p = _let_through(load(y, i), load(x, m), most)
+                q = _let_through(load(y, i + 16), load(x, m + 16), most)
+                r = _let_through(load(y, i + 32), load(x, m + 32), most)
+                s = _let_through(load(y, i + 48), load(x, m + 48), most)
+                store(out, o, p)
+                store(out, o + 16, q)
+                store(out, o + 32, r)
+                store(out, o + 48, s)
+                a, b, c, d = a + p, b + q, c + r, d + s
+            i = target + column
+            store(found, i, a)
+            store(found, i + 16, b)
+            store(found, i + 32, c)
+            store(found, i + 48, d)
+        else:
+            for j in range(column, width, 16):
+                n = width - j
+                a = zero
+                for at in range(start * pieces + piece, stop * pieces + piece, pieces):
+                    y_here, x_here = load_upto(y, at * y_step + j, n), load_upto(x, at * x_step + j, n)
+                    p = _let_through(y_here, x_here, most)
+                    store_upto(out, at * width + j, p, n)
+                    a = a + p
+                store_upto(found, target + j, a, n)
 
 
 @njit(inline="always")
