@@ -321,7 +321,8 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
         batch_dims: How many leading dimensions `params` and `indices` share: one gather for each.
 
     Returns:
-        Shape ``indices.shape[:-1] + params.shape[batch_dims + k:]``.
+        Shape ``indices.shape[:-1] + params.shape[batch_dims + k:]``. The gradient of `params` is an `IndexedSlices`
+        where indices have shape ``[n, 1]``.
 
     Examples:
         >>> session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
@@ -404,6 +405,8 @@ def _gather_nd_shape(op: Operation) -> list[TensorShape]:
 
 def _gather_nd_gradient(op: Operation, d_output: Tensor) -> list[Any]:
     params, indices = op.inputs
+    if indices.shape.rank == 2 and indices.shape.sizes[-1] == 1:  # rows: optimizers update no others
+        return [IndexedSlices(d_output, reshape(indices, [-1]), shape_of(params)), None]
     d_params = scatter_nd(indices, d_output, shape_of(params, out_type=indices.dtype))
     d_params.set_shape(params.shape)
     return [d_params, None]

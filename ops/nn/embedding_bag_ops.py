@@ -114,11 +114,20 @@ def safe_embedding_lookup_sparse(
 
     Returns:
         Shape ``sparse_ids.shape[:-1] + [...]``.
+
+    Raises:
+        ValueError: There is no table, or its dtype is not that of the weights.
     """
     if embedding_weights is None or (isinstance(embedding_weights, (list, tuple)) and not embedding_weights):
         raise ValueError("safe_embedding_lookup_sparse needs a table, or at least one shard")
     ids = as_sparse(sparse_ids, "sparse_ids")
     weights = None if sparse_weights is None else as_sparse(sparse_weights, "sparse_weights")
+    for table in embedding_weights if isinstance(embedding_weights, (list, tuple)) else ():
+        if weights is not None and isinstance(table, Tensor) and table.dtype is not weights.dtype:
+            raise ValueError(
+                f"Tensor conversion requested dtype {weights.dtype.name} for Tensor with dtype {table.dtype.name}: "
+                f"{table!r}"
+            )
     with get_default_graph().name_scope(name or "embedding_lookup"):
         outer, outer_shape = ids.dense_shape[:-1], ids.shape[:-1]
         flat = array_ops.stack([math_ops.reduce_prod(outer), ids.dense_shape[-1]])

@@ -22,6 +22,7 @@ from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
+from tfray.library.inspect.plugin_assets import PluginAsset, get_plugin_asset
 from tfray.programs.plain_events import EventsWriter
 
 
@@ -424,3 +425,23 @@ def test_a_writer_takes_a_graph_or_a_message_not_both(tmp_path):
         tf.summary.FileWriter(str(tmp_path), graph, graph_def=graph.as_graph_def())
     with tf.summary.FileWriter(str(tmp_path)) as writer, pytest.raises(TypeError, match="no graph"):
         writer.add_graph("graph")
+
+
+def test_files_of_plugins_lie_beside_the_events(tmp_path):
+    class Asset(PluginAsset):
+        plugin_name = "example"
+
+        def assets(self):
+            return {"a.txt": "one", "b.bin": b"\0"}
+
+    class Other(Asset):
+        pass
+
+    with tf.Graph().as_default() as graph:
+        made = get_plugin_asset(Asset)
+        assert get_plugin_asset(Asset) is made
+        with pytest.raises(ValueError, match="belongs to Asset"):
+            get_plugin_asset(Other)
+    tf.summary.FileWriter(str(tmp_path), graph).close()
+    assert (tmp_path / "plugins" / "example" / "a.txt").read_text() == "one"
+    assert (tmp_path / "plugins" / "example" / "b.bin").read_bytes() == b"\0"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.contrib.quantize.input_to_ops import InputToOps
 from tfray.framework.graph import Tensor
 from tfray.library.functions.traced_function import Defun
 from tfray.library.inspect.summaries import summary_scope
@@ -418,3 +419,12 @@ def test_small_functions_that_programs_import():
     assert not internal_names.executing_eagerly_outside_functions()
     with internal_names.nothing("anything"):
         pass
+
+
+def test_operations_that_take_the_outputs_of_others():
+    x = tf.zeros([2])
+    first = tf.nn.relu6(x)
+    second = x + first
+    found = InputToOps(tf.get_default_graph())
+    assert found.ConsumerOperations(x.op) == {first.op, second.op}
+    assert found.ConsumerOperations(second.op) == set()

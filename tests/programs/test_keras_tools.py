@@ -10,6 +10,7 @@ import pytest
 import tfray as tf
 from tests.support.sessions import run
 from tfray.keras.losses import _OfFunction
+from tfray.keras.optimizers import _Given
 from tfray.library.layers.older_inputs import _Transformer
 from tfray.programs import keras_tools
 from tfray.programs.internals import layer_tools
@@ -256,3 +257,12 @@ def test_the_loss_of_sequences_as_an_object(flags, axis):
     np.testing.assert_allclose(run(loss(targets, logits, weights)), (losses * weights).sum(axis) / counts, 1e-9)
     np.testing.assert_allclose(run(loss(targets, logits)), losses.mean(axis), 1e-9)
     np.testing.assert_allclose(run(loss.call(tf.constant(targets), tf.constant(logits))), losses, 1e-9)
+
+
+def test_steps_of_an_optimizer_of_train_are_counted():
+    """The class is what programs find as ``TFOptimizer`` in ``tensorflow.python.keras.optimizers``."""
+    optimizer = _Given(tf.train.AdamOptimizer(0.01))
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+    model.compile(optimizer, "mse")
+    model.fit(np.zeros((55, 3)), np.zeros((55, 2)), epochs=1, batch_size=5, verbose=0)
+    assert tf.keras.backend.get_value(optimizer.iterations) == 11

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tfray as tf
@@ -114,3 +115,28 @@ def test_lists_and_batches():
     assert internals.to_list(3) == [3]
     assert internals.to_list([3]) == [3]
     assert internals.make_batches(7, 3) == [(0, 3), (3, 6), (6, 7)]
+
+
+def test_dimensions_are_joined_to_a_rank(session):
+    x = tf.random_uniform([2, 3, 4, 5])
+    assert [internals.inner_flatten(x, rank).shape.as_list() for rank in (2, 3)] == [[2, 60], [2, 3, 20]]
+    sparse = tf.SparseTensor([[0, 0, 1], [1, 2, 0]], [1.0, 2.0], [2, 3, 4])
+    flat = session.run(internals.inner_flatten(sparse, 2))
+    assert flat.indices.tolist() == [[0, 1], [1, 8]]
+    assert flat.dense_shape.tolist() == [2, 12]
+    with pytest.raises(ValueError, match="less than new_rank"):
+        internals.inner_flatten(x, 5)
+
+
+def test_long_vectors_are_shortened(session):
+    vectors = session.run(internals.poincare_normalize([[3.0, 4.0], [0.3, 0.4]], epsilon=0.1))
+    assert vectors == pytest.approx(np.array([[0.54, 0.72], [0.3, 0.4]]))
+
+
+def test_pooling_of_any_rank(session):
+    x = np.arange(24.0, dtype=np.float32).reshape(1, 6, 4, 1)
+    pooled = internals.pool_any(x, 2, "AVG", dilation_rate=[2, 1])
+    assert session.run(pooled) == pytest.approx((x[:, :4, :3] + x[:, 2:, :3] + x[:, :4, 1:] + x[:, 2:, 1:]) / 4)
+    assert internals.pool_any(np.zeros((5, 9, 3), np.float32), 3, "MAX", stride=2, padding="SAME").shape == [5, 5, 3]
+    with pytest.raises(ValueError, match="known"):
+        internals.pool_any(tf.placeholder(tf.float32), 2, "MAX")

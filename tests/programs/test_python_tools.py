@@ -148,3 +148,19 @@ def test_arguments_by_name():
     assert python_tools.has_arg(takes, "b")
     assert not python_tools.has_arg(takes, "c")
     assert python_tools.has_arg(takes, "c", accept_all=True)
+
+
+def test_names_and_code_of_functions():
+    def named():
+        pass
+
+    called, partly = Called(1), functools.partial(named)
+    assert python_tools.get_func_name(named) == "named"
+    assert python_tools.get_func_name(called.__init__) == "Called.__init__"
+    assert python_tools.get_func_name(partly) == "<class 'functools.partial'>"
+    assert python_tools.get_func_code(named) is named.__code__
+    assert python_tools.get_func_code(called.__init__) is Called.__init__.__code__
+    assert python_tools.get_func_code(partly) is None
+    for function in (python_tools.get_func_name, python_tools.get_func_code):
+        with pytest.raises(ValueError, match="must be callable"):
+            function(None)

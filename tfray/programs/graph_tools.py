@@ -36,6 +36,25 @@ from tfray.training.checkpoints.meta_graph import export_meta_graph
 from tfray.training.checkpoints.saved_model import load
 
 
+def create_meta_graph_def(
+    meta_info_def: Any = None,
+    graph_def: GraphDef | None = None,
+    saver_def: Any = None,
+    collection_list: Sequence[str] | None = None,
+    graph: Graph | None = None,
+) -> MetaGraphDef:
+    """As `tf.train.export_meta_graph`, without a file and without all that a scope needs.
+
+    Args:
+        meta_info_def: As for `tf.train.export_meta_graph`, and so are all others.
+        graph_def: Likewise.
+        saver_def: Likewise.
+        collection_list: Likewise.
+        graph: Likewise.
+    """
+    return export_meta_graph(None, meta_info_def, graph_def, saver_def, collection_list, graph=graph)
+
+
 def export_scoped_meta_graph(
     filename: PathLike | None = None,
     graph_def: GraphDef | None = None,

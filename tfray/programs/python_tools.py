@@ -31,6 +31,7 @@ from inspect import (
     signature,
     stack,
 )
+from types import CodeType
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -141,6 +142,38 @@ def has_kwargs(fn: Callable[..., Any]) -> bool:
     if not callable(fn):
         raise TypeError(f"fn should be a function-like object, but is of type {type(fn)}.")
     return any(each.kind is each.VAR_KEYWORD for each in signature(fn).parameters.values())
+
+
+def get_func_name(func: Any) -> str:
+    """Name of a function; with that of its class for a method, and the type for another object that can be called.
+
+    Raises:
+        ValueError: It cannot be called.
+    """
+    func = _callable(func)
+    if inspect.isfunction(func):
+        return func.__name__
+    if inspect.ismethod(func):
+        return f"{type(func.__self__).__name__}.{func.__func__.__name__}"
+    return str(type(func))
+
+
+def get_func_code(func: Any) -> CodeType | None:
+    """The code of a function or method, or of an object's ``__call__``; None where that is not written in Python.
+
+    Raises:
+        ValueError: It cannot be called.
+    """
+    func = _callable(func)
+    own = func if inspect.isfunction(func) or inspect.ismethod(func) else func.__call__
+    return getattr(own, "__code__", None)
+
+
+def _callable(func: Any) -> Any:
+    func = unwrap(func)[1]
+    if not callable(func):
+        raise ValueError("Argument must be callable")
+    return func
 
 
 class TFDecorator:

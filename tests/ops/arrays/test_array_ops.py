@@ -463,6 +463,17 @@ def test_gradient_of_gather_is_sparse():
     np.testing.assert_array_equal(interpret(convert_to_tensor(gradient), feeds)[:, 0], [1, 2, 0, 0, 1])
 
 
+def test_gradient_of_gather_nd_of_rows_is_sparse():
+    """So momentum decays only where rows are taken, as in TensorFlow 1.15."""
+    table, indices = placeholder("float64", [5, 2]), placeholder("int32", [None, 1])
+    (gradient,) = gradients(tf.gather_nd(table, indices), table)
+    assert isinstance(gradient, IndexedSlices)
+    feeds = {table: np.ones((5, 2)), indices: [[1], [4], [1]]}
+    np.testing.assert_array_equal(interpret(convert_to_tensor(gradient), feeds)[:, 0], [0, 2, 0, 0, 1])
+    (gradient,) = gradients(tf.gather_nd(table, [[1, 0]]), table)
+    assert not isinstance(gradient, IndexedSlices)
+
+
 @pytest.mark.parametrize("shape", [[None, 2], [5, None], None])
 @pytest.mark.parametrize("rank", [0, 1, 2, None])
 def test_gradient_of_gather_with_unknown_shapes(shape, rank):

@@ -195,3 +195,14 @@ def test_arguments_are_checked(session):
         session.run(area.put(1, [1, 1], indices=[0, 0]))
     with pytest.raises(ValueError, match="shape"):
         staging.StagingArea([tf.int32], shapes=[[], []])
+
+
+@pytest.mark.parametrize("kind", [staging.StagingArea, staging.MapStagingArea])
+def test_elements_are_on_the_device_of_the_caller(kind):
+    with tf.device("/device:GPU:0"):
+        area = kind([tf.float32])
+        put = area.put([tf.constant(1.0)]) if kind is staging.StagingArea else area.put(1, [tf.constant(1.0)])
+    with tf.device("/cpu:0"):
+        got = area.get() if kind is staging.StagingArea else area.get(1)[1]
+    assert [put.device, got[0].device] == ["/device:GPU:0", "/device:CPU:0"]
+    assert got[0].op.inputs[0].device == "/device:GPU:0"

@@ -150,3 +150,10 @@ def test_an_example_without_weight_is_zeros(combiner):
     assert d_table[:3].tolist() == [[0] * 3] * 3 and d_table[3].tolist() == [scale] * 3
     expected = TABLE[[0, 1, 3]].sum(1) if combiner == "sum" else np.zeros(3)
     np.testing.assert_allclose(d_weights, expected, atol=1e-12)
+
+
+def test_weights_of_another_dtype_than_the_table_are_refused():
+    ids = tf.SparseTensor([[0, 0]], tf.constant([0], tf.int64), [2, 2])
+    weights = tf.SparseTensor([[0, 0]], [1.0], [2, 2])
+    with pytest.raises(ValueError, match="requested dtype float32 for Tensor with dtype float64"):
+        tf.nn.safe_embedding_lookup_sparse([tf.zeros([3, 2], tf.float64)], ids, weights)

@@ -13,6 +13,8 @@ from tfray.framework.op_def import OpDef
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import Names, Types, as_name_list, as_type_list
+from tfray.ops.arrays.grouping_ops import no_op
+from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.dataflow import staging_ops
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
@@ -125,6 +127,9 @@ class BaseStagingArea:
         return places
 
     def _result(self, tensors: Sequence[Tensor], places: Sequence[int]) -> Any:
+        if no_op().device != self._handle.op.device:
+            # They come from where the area is, and are wanted on the device of the caller.
+            tensors = [identity(tensor) for tensor in tensors]
         if self._names is not None:
             return {self._names[place]: tensor for place, tensor in zip(places, tensors, strict=True)}
         return list(tensors)

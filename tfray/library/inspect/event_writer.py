@@ -25,6 +25,7 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import draw_graph, rename_operations
 from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
+from tfray.library.inspect.plugin_assets import write_plugin_assets
 
 _STOP: Final = object()
 
@@ -273,6 +274,8 @@ class FileWriter(files.Closing):
         found = graph_def if graph is None else graph
         if not isinstance(found, (Graph, GraphDef)):
             raise ArgumentError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
+        if isinstance(found, Graph):
+            write_plugin_assets(found, self.get_logdir())
         proto, self._drawn_names = draw_graph(found) if isinstance(found, Graph) else (found, {})
         self._add(global_step, graph_def=proto.SerializeToString())
         return proto
