@@ -61,6 +61,31 @@ def test_branches_and_loops_become_functions():
         assert session.run("while/Exit_1:0", {"x:0": -1.5}) == 3.0
 
 
+def test_dense_gradients_of_rows_with_long_indices_are_read_again():
+    rows = tf.placeholder(tf.int64, [None])
+    table = tf.get_variable("table", [4, 2], initializer=tf.ones_initializer())
+    tf.identity(tf.gradients(tf.gather(tf.square(table), rows), table)[0], "gradient")
+    definition = to_tensorflow(tf.get_default_graph())
+    for node in definition.node:
+        if node.op == "ScatterNd":
+            assert node.attr["Tindices"].type == tf.int64.as_datatype_enum
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    with tf.Session() as session:
+        session.run("table/Assign")
+        assert session.run("gradient:0", {rows.name: [1, 3, 3]}).tolist() == [[0, 0], [2, 2], [0, 0], [4, 4]]
+
+
+def test_variables_have_the_reads_that_tensorflow_freezes():
+    tf.get_variable("weights", [2])
+    definition = to_tensorflow(tf.get_default_graph())
+    reads = {node.name: list(node.input) for node in definition.node if node.op == "ReadVariableOp"}
+    assert reads["weights/Read/ReadVariableOp"] == ["weights"]
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    assert [op.name for op in tf.get_default_graph().get_operations() if "Read" in op.type] == ["weights/read"]
+
+
 PROGRAM = """
 import json, sys, traceback
 import numpy as np, tensorflow.compat.v1 as tf

@@ -254,6 +254,13 @@ print(base64.encodestring(b"a"), threading.current_thread().isAlive(), time.cloc
 print(np.product([2, 3]), np.asscalar(np.array([4])), np.cast["int32"]([1.5]), np.trapz([1.0, 2.0]))
 print(np.zeros(1, np.bool).dtype, np.asfarray([1]), np.mat("1 2").shape, np.msort([2, 1]), np.NINF)
 print(np.lib.pad([1], 1, "constant"), np.AxisError.__name__, imp.load_source("beside", "beside.py").value)
+pairs = np.array(list(zip(np.zeros((4, 3)), np.ones((4, 2)))))
+print(pairs.shape, pairs.dtype, pairs[1, 1], np.asarray([[1, 2], [3]]))
+for refused in (lambda: np.array([[1, 2], [3]], np.float32), lambda: tf.constant([[1, 2], [3]])):
+    try:
+        refused()
+    except ValueError:
+        print("refused")
 tf.test.main()
 """
 
@@ -269,6 +276,9 @@ def test_a_program_finds_names_that_python_and_numpy_have_lost(tmp_path):
         "6 4 [1] 1.5",
         "bool [1.] (1, 2) [1 2] -inf",
         "[0 1 0] AxisError 5",
+        "(4, 2) object [1. 1.] [list([1, 2]) list([3])]",
+        "refused",
+        "refused",
     ]
 
 

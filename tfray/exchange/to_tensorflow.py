@@ -388,6 +388,21 @@ def _const(body: Body, op: Operation) -> None:
 def _variable(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("dtype", "shape")} | {"shared_name": op.attrs["shared_name"] or op.name}
     body.made(op, "VarHandleOp", [], **attrs)
+    # TensorFlow's convert_variables_to_constants fetches this of every variable, under this name.
+    read = f"{op.name}/Read/ReadVariableOp"
+    if not body.in_function and read not in body.taken:
+        body.taken.add(read)
+        node = body.node(op, "ReadVariableOp", [op.name], {"dtype": op.attrs["dtype"]}, read)
+        node.attr[OWN_PART].b = True
+
+
+@export("ScatterNd")
+def _scatter_nd(body: Body, op: Operation) -> None:
+    indices, updates, sizes = op.inputs
+    texts = [body.text(tensor) for tensor in op.inputs]
+    if sizes.dtype is not indices.dtype:  # one type there
+        texts[2] = body.part(op, "sizes", "Cast", texts[2:], SrcT=sizes.dtype, DstT=indices.dtype)
+    body.made(op, "ScatterNd", texts, T=updates.dtype, Tindices=indices.dtype)
 
 
 @export("Assign")
