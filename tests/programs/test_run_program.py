@@ -282,6 +282,26 @@ def test_a_program_finds_names_that_python_and_numpy_have_lost(tmp_path):
     ]
 
 
+QUEUES = """\
+import tensorflow as tf
+reader = tf.TFRecordReader()
+key, record = reader.read(tf.train.string_input_producer(["records"]))
+tf.train.export_meta_graph("model.meta")
+written = open("model.meta", "rb").read()
+tf.reset_default_graph()
+tf.train.import_meta_graph("model.meta")
+print(tf.get_default_graph().get_operation_by_name(key.op.name).type)
+"""
+
+
+def test_a_program_may_load_graphs_that_use_files(tmp_path):
+    (tmp_path / "program.py").write_text(QUEUES)
+    command = ("-m", "tfray")
+    assert "--allow files`" in run("program.py", command=command, cwd=tmp_path).stderr
+    assert run("program.py", command=(*command, "--allow", "files"), cwd=tmp_path).stdout == "ReaderRead\n"
+    assert "python" in run("program.py", command=(*command, "--allow", "all"), cwd=tmp_path).stderr
+
+
 def test_other_programs_do_not_find_them(tmp_path):
     """They are for programs that run as they are: what imports tfray sees its own Python and NumPy."""
     (tmp_path / "program.py").write_text("import collections, numpy, tfray\nprint(hasattr(collections, 'Iterable'))\n")
