@@ -302,6 +302,29 @@ def test_a_program_may_load_graphs_that_use_files(tmp_path):
     assert "python" in run("program.py", command=(*command, "--allow", "all"), cwd=tmp_path).stderr
 
 
+LOGGING = """\
+import logging, sys
+logging.getLogger("tensorflow").setLevel(logging.INFO)
+import tensorflow as tf
+tf.logging.info("before")
+tf.get_logger().handlers = [logging.StreamHandler(sys.stdout)]
+step = tf.train.get_or_create_global_step().assign_add(1)
+with tf.train.MonitoredTrainingSession(checkpoint_dir="folder") as session:
+    session.run(step)
+logging.getLogger("tensorflow").setLevel(logging.ERROR)
+tf.logging.info("not told")
+"""
+
+
+def test_messages_come_from_tensorflows_logger(tmp_path):
+    (tmp_path / "program.py").write_text(LOGGING)
+    done = run("program.py", cwd=tmp_path)
+    assert done.stderr == "INFO:tensorflow:before\n"
+    saved = [f"Saving checkpoints for {step} into folder/model.ckpt." for step in (0, 1)]  # as of TensorFlow 1.15
+    assert [line for line in done.stdout.splitlines() if "Saving" in line] == saved
+    assert "not told" not in done.stdout
+
+
 def test_other_programs_do_not_find_them(tmp_path):
     """They are for programs that run as they are: what imports tfray sees its own Python and NumPy."""
     (tmp_path / "program.py").write_text("import collections, numpy, tfray\nprint(hasattr(collections, 'Iterable'))\n")
