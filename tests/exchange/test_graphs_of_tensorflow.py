@@ -314,3 +314,14 @@ def test_euclidean_norms_of_any_numbers(given, norm):
         found = tf.import_graph_def(definition, return_elements=["norm:0"], name="again")[0]
         with tf.Session() as session:
             np.testing.assert_allclose(session.run(found), norm, 1e-6)
+
+
+def test_strings_are_added_as_tensorflow_1_writes_it():
+    """`map_fn` and `foldr` over characters: TensorFlow 1.15 writes ``a + b`` of strings as an Add."""
+    nodes = [tf.NodeDef(name=name, op="Placeholder") for name in ("a", "b")]
+    nodes.append(tf.NodeDef(name="both", op="Add", input=["a", "b"]))
+    for node, key in zip(nodes, ("dtype", "dtype", "T"), strict=True):
+        node.attr[key].type = tf.string.as_datatype_enum
+    tf.import_graph_def(tf.GraphDef(node=nodes), name="")
+    with tf.Session() as session:
+        assert session.run("both:0", {"a:0": ["x", "y"], "b:0": "z"}).tolist() == [b"xz", b"yz"]

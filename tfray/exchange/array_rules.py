@@ -108,6 +108,14 @@ def _ftrl(node: Node) -> Sequence[Imported]:
 # -- arrays --------------------------------------------------------------------------------------------
 
 
+@rule("Add")
+def _add(node: Node) -> Sequence[Imported]:
+    """There it joins strings, too. `AddV2` does not."""
+    if node.attrs["T"] is dtypes.string:
+        return [node.make("StringJoin", node.inputs, separator="").outputs[0]]
+    return by_rule(node, Rule(), "Add")
+
+
 @rule("Const")
 def _const(node: Node) -> Sequence[Imported]:
     value = node.attrs["value"]
