@@ -149,6 +149,24 @@ def test_tensorflow_runs_what_is_written(name, run_by_tensorflow):
             np.testing.assert_allclose(found["losses"], values()[f"{name}/losses"], 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.float32])
+def test_images_of_any_kind_are_of_a_type_that_1_15_knows(dtype):
+    """Its DecodePng decodes JPEG, too. tfray reads its own type again."""
+    contents = tf.placeholder(tf.string, [], name="contents")
+    tf.identity(tf.image.decode_image(contents, channels=3, dtype=dtype), "image")
+    definition = to_tensorflow(tf.get_default_graph())
+    assert {node.op for node in definition.node} & {"DecodeImage", "DecodePng"} == {"DecodePng"}
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    with tf.Session() as session:
+        file = session.run(tf.image.encode_png(pixels))
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    assert [op.type for op in tf.get_default_graph().get_operations() if "Decode" in op.type] == ["DecodeImage"]
+    with tf.Session() as session:
+        found = session.run("image:0", {"contents:0": file})
+        np.testing.assert_allclose(found, pixels if dtype is tf.uint8 else pixels / 255, 1e-6)
+
+
 PRINTING = """
 import sys
 import tensorflow.compat.v1 as tf

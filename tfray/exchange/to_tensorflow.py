@@ -516,3 +516,18 @@ def _as_string(body: Body, op: Operation) -> None:
 
 
 _FORMAT: Final = re.compile(r"%([ 0+-]?)([0-9]*)(\.([0-9]+))?([defgs])")
+
+
+@export("DecodeImage")
+def _decode_image(body: Body, op: Operation) -> None:
+    """TensorFlow 1.15 does not know the type. Its DecodePng reads JPEG, too, but no BMP, and one frame of a GIF."""
+    (contents,), image = op.inputs, op.outputs[0]
+    whole = image.dtype in (dtypes.uint8, dtypes.uint16)
+    attrs = {"channels": op.attrs["channels"], "dtype": image.dtype if whole else dtypes.uint8}
+    if whole:
+        body.keep(op, body.made(op, "DecodePng", [body.text(contents)], **attrs))
+        return
+    pixels = body.part(op, "pixels", "DecodePng", [body.text(contents)], **attrs)
+    wide = body.part(op, "wide", "Cast", [pixels], SrcT=dtypes.uint8, DstT=image.dtype)
+    scale = body.constant(op, "scale", 1 / 255, image.dtype)
+    body.keep(op, body.made(op, "Mul", [wide, scale], T=image.dtype))
