@@ -255,3 +255,24 @@ def test_targets_and_k_of_in_top_k_have_one_dtype():
         assert found.op.inputs[2].dtype == tf.int64
         with tf.Session() as session:
             assert session.run(found).tolist() == [True, False]
+
+
+def test_initial_values_from_other_variables_are_branches_that_tensorflow_knows():
+    """`initialized_value` and moving averages read a variable if it is initialised."""
+    first = tf.Variable([1.0, 2.0], name="first")
+    tf.Variable(first.initialized_value() * 3, name="second")
+    tf.group(tf.global_variables_initializer(), name="init")
+    definition = to_tensorflow(tf.get_default_graph())
+    check_for_tensorflow(definition)
+    assert {"VarIsInitializedOp", "Switch", "Merge"} <= {node.op for node in definition.node}
+    for cut in (False, True):  # without tfray's marks it is a graph of TensorFlow's
+        tf.reset_default_graph()
+        for node in definition.node if cut else ():
+            for mark in [name for name in node.attr if name.startswith("_tfray")]:
+                del node.attr[mark]
+        tf.import_graph_def(definition, name="")
+        types = {op.type for op in tf.get_default_graph().get_operations()}
+        assert ("ReadOrDefault" in types) != cut
+        with tf.Session() as session:
+            session.run("init")
+            assert session.run("second/read:0").tolist() == [3, 6]

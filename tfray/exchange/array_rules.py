@@ -56,7 +56,9 @@ def _identity(node: Node) -> Sequence[Imported]:
         dtype, shape = behind(given.handle)
         if given.after is not None:
             node.controls.append(given.after)
-        return [node.make("ReadVariableOp", [given.handle], dtype=dtype, shape=shape).outputs[0]]
+        read = node.make("ReadVariableOp", [given.handle], dtype=dtype, shape=shape).outputs[0]
+        node.body.reads[read] = given.handle
+        return [read]
     if isinstance(given, TensorArrayHandle) or node.value(given).dtype is dtypes.resource:
         node.make("NoOp", [])
         return [given]
