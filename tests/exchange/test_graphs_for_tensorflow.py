@@ -61,6 +61,31 @@ def test_branches_and_loops_become_functions():
         assert session.run("while/Exit_1:0", {"x:0": -1.5}) == 3.0
 
 
+def test_dense_gradients_of_rows_with_long_indices_are_read_again():
+    rows = tf.placeholder(tf.int64, [None])
+    table = tf.get_variable("table", [4, 2], initializer=tf.ones_initializer())
+    tf.identity(tf.gradients(tf.gather(tf.square(table), rows), table)[0], "gradient")
+    definition = to_tensorflow(tf.get_default_graph())
+    for node in definition.node:
+        if node.op == "ScatterNd":
+            assert node.attr["Tindices"].type == tf.int64.as_datatype_enum
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    with tf.Session() as session:
+        session.run("table/Assign")
+        assert session.run("gradient:0", {rows.name: [1, 3, 3]}).tolist() == [[0, 0], [2, 2], [0, 0], [4, 4]]
+
+
+def test_variables_have_the_reads_that_tensorflow_freezes():
+    tf.get_variable("weights", [2])
+    definition = to_tensorflow(tf.get_default_graph())
+    reads = {node.name: list(node.input) for node in definition.node if node.op == "ReadVariableOp"}
+    assert reads["weights/Read/ReadVariableOp"] == ["weights"]
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    assert [op.name for op in tf.get_default_graph().get_operations() if "Read" in op.type] == ["weights/read"]
+
+
 PROGRAM = """
 import json, sys, traceback
 import numpy as np, tensorflow.compat.v1 as tf
@@ -122,6 +147,24 @@ def test_tensorflow_runs_what_is_written(name, run_by_tensorflow):
             check(found[f"{index}"], values()[f"{name}/fetch/{index}"])
         if f"{name}/losses" in values():
             np.testing.assert_allclose(found["losses"], values()[f"{name}/losses"], 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.float32])
+def test_images_of_any_kind_are_of_a_type_that_1_15_knows(dtype):
+    """Its DecodePng decodes JPEG, too. tfray reads its own type again."""
+    contents = tf.placeholder(tf.string, [], name="contents")
+    tf.identity(tf.image.decode_image(contents, channels=3, dtype=dtype), "image")
+    definition = to_tensorflow(tf.get_default_graph())
+    assert {node.op for node in definition.node} & {"DecodeImage", "DecodePng"} == {"DecodePng"}
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    with tf.Session() as session:
+        file = session.run(tf.image.encode_png(pixels))
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    assert [op.type for op in tf.get_default_graph().get_operations() if "Decode" in op.type] == ["DecodeImage"]
+    with tf.Session() as session:
+        found = session.run("image:0", {"contents:0": file})
+        np.testing.assert_allclose(found, pixels if dtype is tf.uint8 else pixels / 255, 1e-6)
 
 
 PRINTING = """
@@ -212,3 +255,24 @@ def test_targets_and_k_of_in_top_k_have_one_dtype():
         assert found.op.inputs[2].dtype == tf.int64
         with tf.Session() as session:
             assert session.run(found).tolist() == [True, False]
+
+
+def test_initial_values_from_other_variables_are_branches_that_tensorflow_knows():
+    """`initialized_value` and moving averages read a variable if it is initialised."""
+    first = tf.Variable([1.0, 2.0], name="first")
+    tf.Variable(first.initialized_value() * 3, name="second")
+    tf.group(tf.global_variables_initializer(), name="init")
+    definition = to_tensorflow(tf.get_default_graph())
+    check_for_tensorflow(definition)
+    assert {"VarIsInitializedOp", "Switch", "Merge"} <= {node.op for node in definition.node}
+    for cut in (False, True):  # without tfray's marks it is a graph of TensorFlow's
+        tf.reset_default_graph()
+        for node in definition.node if cut else ():
+            for mark in [name for name in node.attr if name.startswith("_tfray")]:
+                del node.attr[mark]
+        tf.import_graph_def(definition, name="")
+        types = {op.type for op in tf.get_default_graph().get_operations()}
+        assert ("ReadOrDefault" in types) != cut
+        with tf.Session() as session:
+            session.run("init")
+            assert session.run("second/read:0").tolist() == [3, 6]

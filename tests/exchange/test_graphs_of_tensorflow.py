@@ -314,3 +314,35 @@ def test_euclidean_norms_of_any_numbers(given, norm):
         found = tf.import_graph_def(definition, return_elements=["norm:0"], name="again")[0]
         with tf.Session() as session:
             np.testing.assert_allclose(session.run(found), norm, 1e-6)
+
+
+def test_strings_are_added_as_tensorflow_1_writes_it():
+    """`map_fn` and `foldr` over characters: TensorFlow 1.15 writes ``a + b`` of strings as an Add."""
+    nodes = [tf.NodeDef(name=name, op="Placeholder") for name in ("a", "b")]
+    nodes.append(tf.NodeDef(name="both", op="Add", input=["a", "b"]))
+    for node, key in zip(nodes, ("dtype", "dtype", "T"), strict=True):
+        node.attr[key].type = tf.string.as_datatype_enum
+    tf.import_graph_def(tf.GraphDef(node=nodes), name="")
+    with tf.Session() as session:
+        assert session.run("both:0", {"a:0": ["x", "y"], "b:0": "z"}).tolist() == [b"xz", b"yz"]
+
+
+READ_LATE = """
+node { name: "v" op: "VariableV2" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape {} } } }
+node { name: "one" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }
+node { name: "init" op: "Assign" input: "v" input: "one" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "v/read" op: "Identity" input: "v" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "up" op: "AssignAdd" input: "v" input: "one" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "later" op: "Add" input: "v/read" input: "v/read" input: "^up" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+
+
+def test_what_waits_for_an_update_sees_it_in_reads_beside_the_variable():
+    """As in TensorFlow 1, whose own variables give their memory: moving averages after a training step are of this."""
+    tf.import_graph_def(text_format.Parse(READ_LATE, tf.GraphDef()), name="")
+    with tf.Session() as session:
+        session.run("init")
+        assert session.run("later:0") == 4
+        assert session.run("v/read:0") == 2

@@ -12,6 +12,7 @@ from tfray.contrib.quantize.input_to_ops import InputToOps
 from tfray.framework.graph import Tensor
 from tfray.library.functions.traced_function import Defun
 from tfray.library.inspect.summaries import summary_scope
+from tfray.library.metrics import mean_metrics
 from tfray.library.variables import variable_scope
 from tfray.programs import inplace_rows, internal_names, layer_internals, metric_internals
 from tfray.training.checkpoints import meta_graph
@@ -323,6 +324,16 @@ def test_parts_of_metrics(includes, expected):
         assert session.run(values).keys() == expected.keys()
     with pytest.raises(ValueError, match="Invalid key"):
         metric_internals.confusion_matrix_at_thresholds(LABELS, SCORES, [0.5], includes=["of"])
+
+
+def test_confusion_so_far():
+    matrix, update = mean_metrics.matrix_so_far([[0, 1], [2, 1]], [[0, 1], [1, 1]], 3, [[1.0], [0.5]])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        expected = np.array([[1, 0, 0], [0, 1.5, 0], [0, 0.5, 0]])
+        np.testing.assert_array_equal(session.run(update), expected)
+        np.testing.assert_array_equal(session.run(update), 2 * expected)
+        np.testing.assert_array_equal(session.run(matrix), 2 * expected)
 
 
 def test_weights_are_spread_over_values():

@@ -254,6 +254,13 @@ print(base64.encodestring(b"a"), threading.current_thread().isAlive(), time.cloc
 print(np.product([2, 3]), np.asscalar(np.array([4])), np.cast["int32"]([1.5]), np.trapz([1.0, 2.0]))
 print(np.zeros(1, np.bool).dtype, np.asfarray([1]), np.mat("1 2").shape, np.msort([2, 1]), np.NINF)
 print(np.lib.pad([1], 1, "constant"), np.AxisError.__name__, imp.load_source("beside", "beside.py").value)
+pairs = np.array(list(zip(np.zeros((4, 3)), np.ones((4, 2)))))
+print(pairs.shape, pairs.dtype, pairs[1, 1], np.asarray([[1, 2], [3]]))
+for refused in (lambda: np.array([[1, 2], [3]], np.float32), lambda: tf.constant([[1, 2], [3]])):
+    try:
+        refused()
+    except ValueError:
+        print("refused")
 tf.test.main()
 """
 
@@ -269,7 +276,53 @@ def test_a_program_finds_names_that_python_and_numpy_have_lost(tmp_path):
         "6 4 [1] 1.5",
         "bool [1.] (1, 2) [1 2] -inf",
         "[0 1 0] AxisError 5",
+        "(4, 2) object [1. 1.] [list([1, 2]) list([3])]",
+        "refused",
+        "refused",
     ]
+
+
+QUEUES = """\
+import tensorflow as tf
+reader = tf.TFRecordReader()
+key, record = reader.read(tf.train.string_input_producer(["records"]))
+tf.train.export_meta_graph("model.meta")
+written = open("model.meta", "rb").read()
+tf.reset_default_graph()
+tf.train.import_meta_graph("model.meta")
+print(tf.get_default_graph().get_operation_by_name(key.op.name).type)
+"""
+
+
+def test_a_program_may_load_graphs_that_use_files(tmp_path):
+    (tmp_path / "program.py").write_text(QUEUES)
+    command = ("-m", "tfray")
+    assert "--allow files`" in run("program.py", command=command, cwd=tmp_path).stderr
+    assert run("program.py", command=(*command, "--allow", "files"), cwd=tmp_path).stdout == "ReaderRead\n"
+    assert "python" in run("program.py", command=(*command, "--allow", "all"), cwd=tmp_path).stderr
+
+
+LOGGING = """\
+import logging, sys
+logging.getLogger("tensorflow").setLevel(logging.INFO)
+import tensorflow as tf
+tf.logging.info("before")
+tf.get_logger().handlers = [logging.StreamHandler(sys.stdout)]
+step = tf.train.get_or_create_global_step().assign_add(1)
+with tf.train.MonitoredTrainingSession(checkpoint_dir="folder") as session:
+    session.run(step)
+logging.getLogger("tensorflow").setLevel(logging.ERROR)
+tf.logging.info("not told")
+"""
+
+
+def test_messages_come_from_tensorflows_logger(tmp_path):
+    (tmp_path / "program.py").write_text(LOGGING)
+    done = run("program.py", cwd=tmp_path)
+    assert done.stderr == "INFO:tensorflow:before\n"
+    saved = [f"Saving checkpoints for {step} into folder/model.ckpt." for step in (0, 1)]  # as of TensorFlow 1.15
+    assert [line for line in done.stdout.splitlines() if "Saving" in line] == saved
+    assert "not told" not in done.stdout
 
 
 def test_other_programs_do_not_find_them(tmp_path):

@@ -10,6 +10,8 @@ import click
 
 from tfray.cli.command import BadRequest, OneLineErrors
 from tfray.errors import InvalidArgumentError, NotFoundError
+from tfray.framework.allowed_uses import KINDS
+from tfray.framework.allowed_uses import VARIABLE as ALLOW
 from tfray.programs.missing_symbols import missing_symbols
 from tfray.programs.run_program import Program, run
 from tfray.programs.tensorflow_modules import VARIABLE, VERSIONS, install
@@ -37,6 +39,11 @@ from tfray.runtime.device import LOCAL_DEVICES
     envvar=VARIABLE,
     help=f"The version whose names it finds; ${VARIABLE} says the same.",
 )
+@click.option(
+    "--allow",
+    type=click.Choice([*KINDS, ",".join(KINDS)]),
+    help=f"What graphs may use that it loads from files; ${ALLOW} says the same.",
+)
 def run_program(
     source: str,
     arguments: Sequence[str],
@@ -44,6 +51,7 @@ def run_program(
     local_devices: int | None,
     report_missing: bool,
     version: str | None,
+    allow: str | None,
 ) -> None:
     """Run a program of TensorFlow 1 as it is, in this process.
 
@@ -54,6 +62,8 @@ def run_program(
         os.environ[LOCAL_DEVICES] = str(local_devices)
     if version is not None:
         os.environ[VARIABLE] = version  # for processes that it starts
+    if allow is not None:
+        os.environ[ALLOW] = allow
     program = Program(source, arguments, is_module)
     try:
         if report_missing:

@@ -83,7 +83,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         self._warm_start = settings_of(warm_start_from)
-        logging.info("the estimator's configuration is %r", self._config)
+        logging.info("Using config: %r", self._config)
 
     @staticmethod
     def _assert_members_are_not_overridden(estimator: Estimator) -> None:
@@ -220,7 +220,7 @@ class Estimator:
         if steps is not None or max_steps is not None:
             all_hooks.append(StopAtStepHook(steps, max_steps))
         loss = self._train_in_session(input_fn, all_hooks, listeners)
-        logging.info("loss of the last step: %s", loss)
+        logging.info("Loss for final step: %s.", loss)
         return self
 
     def _saved_step(self) -> int:

@@ -126,7 +126,7 @@ def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str 
     """
     step = int(results[GraphKeys.GLOBAL_STEP])
     told = ", ".join(f"{name} = {value}" for name, value in sorted(results.items()))
-    logging.info("saving the results for global step %d: %s", step, told)
+    logging.info("Saving dict for global step %d: %s", step, told)
     values = []
     for name, value in results.items():
         if name != GraphKeys.GLOBAL_STEP and value is not None:

@@ -56,7 +56,9 @@ def _identity(node: Node) -> Sequence[Imported]:
         dtype, shape = behind(given.handle)
         if given.after is not None:
             node.controls.append(given.after)
-        return [node.make("ReadVariableOp", [given.handle], dtype=dtype, shape=shape).outputs[0]]
+        read = node.make("ReadVariableOp", [given.handle], dtype=dtype, shape=shape).outputs[0]
+        node.body.reads[read] = given.handle
+        return [read]
     if isinstance(given, TensorArrayHandle) or node.value(given).dtype is dtypes.resource:
         node.make("NoOp", [])
         return [given]
@@ -106,6 +108,14 @@ def _ftrl(node: Node) -> Sequence[Imported]:
 
 
 # -- arrays --------------------------------------------------------------------------------------------
+
+
+@rule("Add")
+def _add(node: Node) -> Sequence[Imported]:
+    """There it joins strings, too. `AddV2` does not."""
+    if node.attrs["T"] is dtypes.string:
+        return [node.make("StringJoin", node.inputs, separator="").outputs[0]]
+    return by_rule(node, Rule(), "Add")
 
 
 @rule("Const")

@@ -16,6 +16,7 @@ class Body(Protocol):
 
     message: GraphDef
     nodes: Any
+    in_function: bool
     texts: dict[Tensor, str]
     taken: set[str]
     origins: dict[Tensor, Tensor]

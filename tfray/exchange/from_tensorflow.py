@@ -74,7 +74,7 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
 
 
 def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
-    graph_def = functionalize(with_gradient_arrays_as_values(graph_def), keep)
+    graph_def = functionalize(with_gradient_arrays_as_values(_without_own_branches(graph_def)), keep)
     functions = _called(graph_def.node, graph_def.library.function)
     nodes = without_datasets(list(_restored(graph_def.node)), functions)
     functions = _called(nodes, graph_def.library.function)
@@ -91,6 +91,16 @@ def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
     for made, _ in all_nodes(plain.node):
         made.site, made.is_loaded = "", True
     return plain
+
+
+def _without_own_branches(graph_def: GraphDef) -> GraphDef:
+    """The graph, in which operations are as they were that tfray has written as branches of TensorFlow 1."""
+    if not any(node.op == "Switch" and OWN_PART in node.attr for node in graph_def.node):
+        return graph_def
+    restored = GraphDef(node=_restored(graph_def.node))
+    restored.library.CopyFrom(graph_def.library)
+    restored.versions.CopyFrom(graph_def.versions)
+    return restored
 
 
 def _restored(nodes: Sequence[NodeDef]) -> Iterator[NodeDef]:
@@ -206,6 +216,7 @@ class _Body:
         begun: The datasets of iterators that begin by themselves.
         components: How many components the elements of staging areas have, by the areas' names.
         controls: Operations that all operations here wait for.
+        reads: The handles of TensorFlow 1's own variables, by the tensors that the Identities beside them give.
     """
 
     functions: dict[str, FunctionDef]
@@ -220,6 +231,7 @@ class _Body:
     elements: dict[Tensor, list[TensorShape]] = field(default_factory=dict)
     begun: dict[Tensor, Tensor] = field(default_factory=dict)
     components: dict[str, int] = field(default_factory=dict)
+    reads: dict[Tensor, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.values: dict[str, list[Imported]] = {}

@@ -108,7 +108,10 @@ class Node:
     def value(self, given: Imported) -> Tensor:
         """The value of an input. A reference is read."""
         if isinstance(given, Tensor):
-            return given
+            if given not in self.body.reads or set(self.controls) <= set(given.op.control_inputs):
+                return given
+            # There it is the variable's own memory, as it is when this operation has waited: averages rely on it.
+            given = Reference(self.body.reads[given])
         if not isinstance(given, Reference):
             raise InvalidArgumentError("its input is the handle of a TensorArray")
         if given.value is not None:

@@ -388,6 +388,21 @@ def _const(body: Body, op: Operation) -> None:
 def _variable(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("dtype", "shape")} | {"shared_name": op.attrs["shared_name"] or op.name}
     body.made(op, "VarHandleOp", [], **attrs)
+    # TensorFlow's convert_variables_to_constants fetches this of every variable, under this name.
+    read = f"{op.name}/Read/ReadVariableOp"
+    if not body.in_function and read not in body.taken:
+        body.taken.add(read)
+        node = body.node(op, "ReadVariableOp", [op.name], {"dtype": op.attrs["dtype"]}, read)
+        node.attr[OWN_PART].b = True
+
+
+@export("ScatterNd")
+def _scatter_nd(body: Body, op: Operation) -> None:
+    indices, updates, sizes = op.inputs
+    texts = [body.text(tensor) for tensor in op.inputs]
+    if sizes.dtype is not indices.dtype:  # one type there
+        texts[2] = body.part(op, "sizes", "Cast", texts[2:], SrcT=sizes.dtype, DstT=indices.dtype)
+    body.made(op, "ScatterNd", texts, T=updates.dtype, Tindices=indices.dtype)
 
 
 @export("Assign")
@@ -501,3 +516,18 @@ def _as_string(body: Body, op: Operation) -> None:
 
 
 _FORMAT: Final = re.compile(r"%([ 0+-]?)([0-9]*)(\.([0-9]+))?([defgs])")
+
+
+@export("DecodeImage")
+def _decode_image(body: Body, op: Operation) -> None:
+    """TensorFlow 1.15 does not know the type. Its DecodePng reads JPEG, too, but no BMP, and one frame of a GIF."""
+    (contents,), image = op.inputs, op.outputs[0]
+    whole = image.dtype in (dtypes.uint8, dtypes.uint16)
+    attrs = {"channels": op.attrs["channels"], "dtype": image.dtype if whole else dtypes.uint8}
+    if whole:
+        body.keep(op, body.made(op, "DecodePng", [body.text(contents)], **attrs))
+        return
+    pixels = body.part(op, "pixels", "DecodePng", [body.text(contents)], **attrs)
+    wide = body.part(op, "wide", "Cast", [pixels], SrcT=dtypes.uint8, DstT=image.dtype)
+    scale = body.constant(op, "scale", 1 / 255, image.dtype)
+    body.keep(op, body.made(op, "Mul", [wide, scale], T=image.dtype))

@@ -114,6 +114,24 @@ def _dual_averaging_in_rows(body: Body, op: Operation) -> None:
         _dual_averaging(body, op)
 
 
+# -- reads ---------------------------------------------------------------------------------------------
+
+
+@export("ReadOrDefault")
+def _read_or_default(body: Body, op: Operation) -> None:
+    """A branch of TensorFlow 1, which 1.15 and 2 take: the variable is read where it is initialised, or not at all."""
+    if body.in_function:
+        raise UnimplementedError(f"{op.name!r} is in a function")
+    handle, default = map(body.text, op.inputs)
+    dtype = op.outputs[0].dtype
+    is_set = body.part(op, "is_initialized", "VarIsInitializedOp", [handle])
+    sides = body.part(op, "sides", "Switch", [is_set, is_set], T=dtypes.bool_)
+    taken = body.part(op, "taken", "Identity", [f"{sides}:1"], T=dtypes.bool_)
+    value = body.part(op, "value", "ReadVariableOp", [handle, f"^{taken}"], dtype=dtype)
+    other = body.part(op, "default", "Switch", [default, is_set], T=dtype)
+    body.keep(op, body.made(op, "Merge", [other, value], T=dtype, N=2))
+
+
 # -- text ----------------------------------------------------------------------------------------------
 
 _SLOTS: Final = ("{}", "{tensor}", "\x01")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,9 @@ from tfray.framework.plain_graph import PlainNode
 
 KINDS: Final = ("files", "python")
 """What can be allowed: to read and write files; to call Python functions of this process."""
+
+VARIABLE: Final = "TFRAY_ALLOW"
+"""What the environment allows every call of this process, with commas between: for programs that stay as they are."""
 
 _USES: Final = {"files": "uses files", "python": "calls Python functions"}
 _SUFFIX: Final = rb"_temp[_0-9a-f]*/part|\.part"
@@ -33,7 +37,7 @@ def checked_nodes(
 
     Args:
         nodes: The operations. Those that were made in this process are not looked at.
-        allow: What they may use, of `KINDS`.
+        allow: What they may use, of `KINDS`, beside what `VARIABLE` allows.
         given: Names of tensors that the caller has replaced. A path in one of them is the caller's own, and allowed.
         asked: Names of tensors that others may feed, such as the inputs of a model. A path in one of them is not the
             caller's.
@@ -43,6 +47,7 @@ def checked_nodes(
         InvalidArgumentError: `allow` has something that cannot be allowed.
     """
     allowed = {allow} if isinstance(allow, str) else set(allow)
+    allowed |= {kind for kind in os.environ.get(VARIABLE, "").split(",") if kind}
     if not allowed <= set(KINDS):
         raise InvalidArgumentError(f"allow={sorted(map(str, allowed))}: what can be allowed is {', '.join(KINDS)}")
     placeholders = {node.name for node in nodes if node.op in _PLACEHOLDERS} - {
@@ -142,5 +147,6 @@ def _refusal(denied: dict[str, dict[str, list[str]]], allowed: Collection[str]) 
         for kind, types in sorted(denied.items())
     )
     return (
-        f"the graph that is loaded {uses}. If you trust who made it, load it with allow={sorted({*denied, *allowed})}"
+        f"the graph that is loaded {uses}. If you trust who made it, load it with allow={sorted({*denied, *allowed})}, "
+        f"or run the program by `python -m tfray --allow {','.join(sorted({*denied, *allowed}))}`"
     )

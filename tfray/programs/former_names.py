@@ -12,6 +12,7 @@ import collections
 import collections.abc
 import errno
 import fractions
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -71,6 +72,31 @@ def _in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False)
     return np.isin(np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert)
 
 
+def _ragged(make: Callable[..., Any]) -> Callable[..., Any]:
+    """``np.array`` as until NumPy 1.23: sequences of unlike lengths become an array of objects.
+
+    So programs make batches of pairs, ``np.array(list(zip(images, labels)))``. Modules of tfray and of packages that
+    know the new meaning, such as NumPy's own, see the error as it is.
+    """
+
+    @functools.wraps(make)
+    def with_objects(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return make(*args, **kwargs)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error) or len(args) > 1 or kwargs.get("dtype") is not None:
+                raise
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if caller.partition(".")[0] in _KNOWING:
+                raise
+        return make(*args, **{**kwargs, "dtype": object})
+
+    return with_objects
+
+
+_KNOWING: Final = frozenset({"tfray", "numpy", "scipy", "pandas", "matplotlib", "sklearn"})
+"""Packages whose releases for this NumPy expect its errors."""
+
 _ABSTRACT: Final = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
 
 _OF_MODULES: Final[Mapping[Any, Mapping[str, Any]]] = {
@@ -120,6 +146,9 @@ def restore() -> None:
     for name in ("AxisError", "ComplexWarning", "RankWarning", "VisibleDeprecationWarning"):  # until NumPy 1.26
         if name not in vars(np):
             setattr(np, name, getattr(np.exceptions, name))
+    for name in ("array", "asarray"):  # until NumPy 1.23
+        if not hasattr(getattr(np, name), "__wrapped__"):
+            setattr(np, name, _ragged(getattr(np, name)))
     if importlib.util.find_spec("imp") is None:  # until Python 3.11
         imp = sys.modules["imp"] = ModuleType("imp", "The part of a former module that programs use.")
         imp.__dict__.update(reload=importlib.reload, load_source=load_source)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -94,7 +96,8 @@ def run(program: Program, version: str | None = None) -> int:
     """Run a program with `tensorflow` found here, and say of errors what ``python`` says of them.
 
     Its savers write TensorFlow's format of checkpoints: programs copy, look for and delete files by their names. Names
-    that Python and NumPy have lost since TensorFlow 1's days, such as ``np.float``, are there again.
+    that Python and NumPy have lost since TensorFlow 1's days, such as ``np.float``, are there again. Messages come from
+    the logger ``tensorflow``.
 
     Args:
         program: What to run.
@@ -113,7 +116,8 @@ def run(program: Program, version: str | None = None) -> int:
     before = default_write_format()
     set_default_write_format(TENSORFLOW)
     try:
-        execute(program)
+        with _tensorflows_logger():
+            execute(program)
     except KeyboardInterrupt as error:
         _report(error)
         return INTERRUPTED
@@ -125,6 +129,22 @@ def run(program: Program, version: str | None = None) -> int:
     finally:
         set_default_write_format(before)
     return 0
+
+
+@contextmanager
+def _tensorflows_logger() -> Iterator[None]:
+    """Let programs find the logger by the name that they know: they set its level and its handlers."""
+    loggers, logger = logging.Logger.manager.loggerDict, logging.getLogger("tfray")
+    before = loggers.get("tensorflow")
+    loggers["tensorflow"], logger.name = logger, "tensorflow"
+    try:
+        yield
+    finally:
+        logger.name = "tfray"
+        if before is None:
+            del loggers["tensorflow"]
+        else:
+            loggers["tensorflow"] = before
 
 
 def _report(error: BaseException) -> None:

@@ -439,3 +439,15 @@ def test_gradients_equal_differences(kind):
         return [output, *(state if is_lstm else [])]
 
     check_gradients(build, [X[:2], C[:2], H[:2], weights], tolerance=1e-6, twice=kind != "layer norm")
+
+
+def test_joined_states_may_be_wider_than_the_cells():
+    """The value is that of TensorFlow 1.15, whose cells take the first columns."""
+    cells = [tf.nn.rnn_cell.GRUCell(n, kernel_initializer=tf.ones_initializer()) for n in (3, 2)]
+    state = tf.reshape(tf.range(18.0) / 18, [2, 9])
+    output, following = tf.nn.rnn_cell.MultiRNNCell(cells, state_is_tuple=False)(tf.ones([2, 4]), state)
+    assert following.shape == [2, 5]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        expected = [[0.21811873, 0.2641195], [0.6722556, 0.7268665]]
+        np.testing.assert_allclose(session.run(output), expected, 1e-6)

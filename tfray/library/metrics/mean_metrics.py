@@ -7,6 +7,8 @@ variables: run `tf.local_variables_initializer()` first. `weights` say what each
 from __future__ import annotations
 
 from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.metrics.metric_variables import (
@@ -19,6 +21,7 @@ from tfray.library.metrics.metric_variables import (
     quotient,
     spread,
 )
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, matrix_ops
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops
@@ -258,6 +261,34 @@ def mean_per_class_accuracy(
         return collected(value, quotient(new_total, new_count, "update_op"), metrics_collections, updates_collections)
 
 
+def matrix_so_far(
+    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: TensorLike | None = None
+) -> tuple[Variable, Tensor]:
+    """The confusion matrix of all batches.
+
+    Args:
+        labels: Integers, the true classes, any shape.
+        predictions: As many predicted classes.
+        num_classes: Number of classes.
+        weights: A scalar, or a shape that broadcasts to that of the labels; 1 when None.
+
+    Returns:
+        The matrix ``[num_classes, num_classes]`` of float64, a local variable, and the update, the matrix with a batch.
+    """
+    labels = convert_to_tensor(labels)
+    matrix = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
+    if weights is not None:
+        weights = array_ops.reshape(spread(weights, labels), [-1])
+    batch = confusion_matrix(
+        array_ops.reshape(labels, [-1]),
+        array_ops.reshape(predictions, [-1]),
+        num_classes,
+        dtypes.float64,
+        weights=weights,
+    )
+    return matrix, matrix.assign_add(batch, name="update_op")
+
+
 def mean_iou(
     labels: TensorLike,
     predictions: TensorLike,
@@ -283,17 +314,7 @@ def mean_iou(
     """
     with metric_scope(name, "mean_iou"):
         predictions, labels, weights = matching(predictions, labels, weights)
-        matrix = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
-        if weights is not None:
-            weights = array_ops.reshape(spread(weights, labels), [-1])
-        batch = confusion_matrix(
-            array_ops.reshape(labels, [-1]),
-            array_ops.reshape(predictions, [-1]),
-            num_classes,
-            dtypes.float64,
-            weights=weights,
-        )
-        update_op = matrix.assign_add(batch, name="update_op")
+        matrix, update_op = matrix_so_far(labels, predictions, num_classes, weights)
         counts = array_ops.to_float(matrix.value())
         hits = matrix_ops.diag_part(counts)
         union = math_ops.reduce_sum(counts, 0) + math_ops.reduce_sum(counts, 1) - hits

@@ -71,7 +71,12 @@ class MultiRNNCell(RNNCell):
                 )
             states = list(state)
         else:
-            states = array_ops.split(state, [cell.state_size for cell in self._cells], 1)
+            sizes = [cell.state_size for cell in self._cells]
+            joined = convert_to_tensor(state)
+            if joined.shape.rank is None or joined.shape[-1] != sum(sizes):
+                # It may be wider, as in TensorFlow: that of a bidirectional encoder is given to a smaller decoder.
+                joined = joined[:, : sum(sizes)]
+            states = array_ops.split(joined, sizes, 1)
         current, following = inputs, []
         for index, cell in enumerate(self._cells):
             with variable_scope(f"cell_{index}"):

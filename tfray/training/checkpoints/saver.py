@@ -19,6 +19,7 @@ from tfray.formats.files import PathLike, absolute, as_path, given_path
 from tfray.formats.write_formats import TENSORFLOW, TFRAY, check_write_format, default_write_format
 from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.library.platform import logging
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import source_ops
 from tfray.ops.arrays.grouping_ops import group
@@ -424,6 +425,7 @@ class Saver:
         definition = self.as_saver_def()
         restore = sess.graph.get_operation_by_name(definition.restore_op_name)
         path = absolute(given_path(save_path, "save_path"))
+        logging.info("Restoring parameters from %s", save_path)
         try:
             sess.run(restore, {definition.filename_tensor_name: path})
         except NotFoundError as error:

@@ -171,11 +171,11 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.before_save(session, step)
         self._lock.check()
+        logging.info("Saving checkpoints for %d into %s.", step, self._path)
         started = time.monotonic()
         saved = self._get_saver().save(session, self._path, global_step=step)
         if isinstance(self._timer, AutomaticTimer):
             self._timer.saved(time.monotonic() - started)
-        logging.info("saved a checkpoint for step %d: %s", step, saved)
         log = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=str(saved or self._path))
         self._summary_writer.add_session_log(log, step)
         answers = [listener.after_save(session, step) for listener in self._listeners]

@@ -45,7 +45,7 @@ class StopByFunctionHook(SessionRunHook):
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
             if self._should_stop():
-                logging.info("early stopping asks to stop at global step %d", step)
+                logging.info("Requesting early stopping at global step %d", step)
                 run_context.request_stop()
 
 
