@@ -312,7 +312,7 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
     if ctx.xp is np and input.size and input.dtype.char in "fd" and axes == tuple(range(axes[0], axes[-1] + 1)):
         first, end = axes[0], axes[-1] + 1
         outer, count, inner = map(math.prod, (input.shape[:first], input.shape[first:end], input.shape[end:]))
-        if count > sums.FEW_ROWS or inner == 1:
+        if count > sums.FEW_ROWS:
             return sums.over_middle(np.ascontiguousarray(input), outer, count, inner).reshape(sizes)
     is_of_rows = axes == tuple(range(len(axes))) and bool(axes)
     if is_of_rows and has_loop(ctx.xp, input.dtype, input.size):

@@ -243,8 +243,9 @@ def sparse_slice(sp_input: SparseLike, start: TensorLike, size: TensorLike, name
         moved = sparse.indices - start
         inside = reduce_all(logical_and(greater_equal(moved, 0), less(moved, sizes)), 1)
         kept = where(inside)
-        # The gradient of `gather_nd` has the shape of all values, as that of TensorFlow's operation.
-        return SparseTensor(gather(moved, reshape(kept, [-1])), gather_nd(sparse.values, kept), sizes)
+        # By two indices: the gradient of `gather_nd` has the shape of all values then, as in TensorFlow.
+        values = gather_nd(expand_dims(sparse.values, 1), concat([kept, zeros_like(kept)], 1))
+        return SparseTensor(gather(moved, reshape(kept, [-1])), values, sizes)
 
 
 class _Required:

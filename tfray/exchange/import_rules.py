@@ -89,6 +89,7 @@ ONE_OF_ALL: Final = {"value_shape": TensorShape([]), "is_mutable": False}
 ONE_OF_EACH: Final = {"value_shape": TensorShape([]), "is_mutable": True}
 
 RULES: Final[dict[str, Rule]] = {
+    "Add": Rule(),
     "AddV2": Rule("Add"),
     "AssignAddVariableOp": Rule("AssignAdd"),
     "AssignSubVariableOp": Rule("AssignSub"),
